@@ -40,22 +40,44 @@ def rollout(
 ) -> list[Episode]:
     """Play one episode per task and return them in the tasks' order.
 
-    A place that falls free is filled with the next task, so that a slow episode idles no batch.
-    Sampling depends on `seed`, the task's id and how often the task came before, never on the
-    batch; a list with each task G times is G samples of each.
+    A list with each task G times gives G samples of each: copies 0 to G - 1, as `sampling_seed`
+    counts them.
     """
     seen: Counter[str] = Counter()
     episodes: list[Episode] = []
     for task in tasks:
-        sampling_seed = crc32(f"{seed}/{task.id}/{seen[task.id]}".encode())
+        copy_seed = sampling_seed(seed, task.id, seen[task.id])
         seen[task.id] += 1
-        episodes.append(environment.begin(task, policy.encoder, seed=sampling_seed))
+        episodes.append(environment.begin(task, policy.encoder, seed=copy_seed))
+    play(policy, environment, episodes, on_end=on_end)
+    return episodes
+
+
+def sampling_seed(seed: int, task_id: str, copy: int) -> int:
+    """Return what fixes one episode's sampling: the run's seed, its task and which copy it is.
+
+    It does not depend on the batch, so a run that is resumed samples what it would have sampled.
+    """
+    return crc32(f"{seed}/{task_id}/{copy}".encode())
+
+
+def play(
+    policy: Policy,
+    environment: Environment,
+    episodes: Sequence[Episode],
+    *,
+    on_end: Callable[[Episode], None] | None = None,
+) -> None:
+    """Play episodes that were begun until each has its ending.
+
+    A place that falls free is filled with the next episode, so that a slow one idles no batch.
+    `on_end` is called as each ends, from several threads if the policy is concurrent.
+    """
     report = on_end or (lambda episode: None)
     if policy.concurrent:
         _play_concurrently(policy, environment, episodes, report)
     else:
         _play_in_step(policy, environment, episodes, report)
-    return episodes
 
 
 def _play_in_step(
