@@ -1,4 +1,4 @@
-"""The one loop: teacher traces, GRPO groups, replays, evaluation and the viewer come through here."""
+"""The one loop: teacher traces, GRPO groups, replays, evaluation and a person come through here."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
