@@ -1,0 +1,114 @@
+"""The settings of both trainers; each default says where it comes from. Needs no torch."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hopling.errors import SettingsError
+from hopling.settings import setting
+
+Precision = Literal["auto", "bf16", "fp32"]
+Loss = Literal["grpo", "dr_grpo", "dapo", "bnpo"]
+
+
+@dataclass(frozen=True)
+class SFT:
+    """How a student imitates traces. The defaults are SoG-R1's."""
+
+    epochs: float = setting(5, "paper 000 App. B", "Passes over the traces.")
+    learning_rate: float = setting(2e-4, "paper 000 App. B", "Peak learning rate.")
+    schedule: str = setting("cosine", "paper 000 App. B", "Decay of the learning rate.")
+    warmup_ratio: float = setting(0.1, "paper 000 App. B", "Share of updates that warm up.")
+    weight_decay: float = setting(0.01, "paper 000 App. B", "AdamW's weight decay.")
+    batch_size: int = setting(64, "paper 000 App. B", "Traces in an update, all processes.")
+    micro_batch_size: int = setting(1, "paper 000 App. B", "Traces in a forward, one process.")
+    tokens_per_batch: int | None = setting(
+        None, "ours", "If set, an update is as many traces of like length as fit this budget."
+    )
+    lora_rank: int = setting(64, "paper 000 App. B", "Rank of the adapter; 0 trains all weights.")
+    lora_alpha: int = setting(128, "paper 000 App. B", "Scale of the adapter.")
+    lora_dropout: float = setting(0.1, "paper 000 App. B", "Dropout of the adapter.")
+    max_tokens: int = setting(32_768, "paper 000 App. B", "Longer traces are left out, counted.")
+    max_grad_norm: float = setting(1.0, "ours", "Gradients are clipped to this norm.")
+    max_steps: int | None = setting(None, "ours", "Stop after this many updates.")
+    max_seconds: float | None = setting(None, "ours", "Stop after this much wall time.")
+    save_every: int = setting(100, "ours", "Updates from one checkpoint to the next.")
+    precision: Precision = setting("auto", "ours", "auto is bf16 where the GPU has it.")
+    gradient_checkpointing: bool = setting(False, "ours", "Less memory for a third more compute.")
+    seed: int = setting(0, "ours", "Fixes the order of the traces and dropout.")
+
+    def __post_init__(self) -> None:
+        _at_least(self, 1, "batch_size", "micro_batch_size", "max_tokens", "save_every")
+        _at_least(self, 0, "lora_rank", "warmup_ratio", "weight_decay")
+
+
+@dataclass(frozen=True)
+class GRPO:
+    """How a student learns from the rewards of its own episodes. The defaults are SoG-R1's.
+
+    A step plays `batch_size` tasks `group_size` times each and makes `batch_size / minibatch_size`
+    updates, `iterations` times over.
+    """
+
+    steps: int = setting(100, "ours", "Batches of tasks played.")
+    group_size: int = setting(8, "paper 000 App. B", "Episodes of each task.")
+    batch_size: int = setting(64, "ours", "Tasks in a step, all processes.")
+    minibatch_size: int = setting(8, "paper 000 App. B", "Tasks in an update, all processes.")
+    micro_batch_size: int = setting(1, "paper 000 App. B", "Episodes in a forward, one process.")
+    iterations: int = setting(1, "ours", "Passes over a step's episodes.")
+    temperature: float = setting(1.0, "paper 000 App. B", "Sampling temperature.")
+    top_p: float = setting(0.8, "paper 000 App. B", "Sampling keeps this much probability.")
+    top_k: int = setting(20, "paper 000 App. B", "Sampling keeps this many tokens; 0 keeps all.")
+    max_turn_tokens: int = setting(512, "ours", "Tokens that a turn may have.")
+    learning_rate: float = setting(2e-7, "paper 000 App. B", "Constant after the warm-up.")
+    warmup_steps: int = setting(0, "ours", "Updates that warm up.")
+    weight_decay: float = setting(0.0, "ours", "AdamW's weight decay.")
+    max_grad_norm: float = setting(1.0, "ours", "Gradients are clipped to this norm.")
+    kl: float = setting(0.05, "paper 000 App. B", "Weight of the k3 divergence from the start.")
+    clip_low: float = setting(0.2, "ours", "The ratio is clipped below 1 - this.")
+    clip_high: float = setting(0.2, "ours", "The ratio is clipped above 1 + this.")
+    loss: Loss = setting("grpo", "ours", "How tokens are averaged (TRL's names).")
+    advantage: Literal["standardized", "centered"] = setting(
+        "standardized", "ours", "centered is Dr. GRPO's."
+    )
+    loss_tokens: int = setting(1024, "ours", "dr_grpo divides by this, not by the context's size.")
+    cut_episodes: Literal["scored", "left out"] = setting(
+        "scored", "ours", "Whether episodes that ran out of tokens are trained on."
+    )
+    lora_rank: int = setting(0, "ours", "Rank of the adapter; 0 trains all weights.")
+    lora_alpha: int = setting(128, "ours", "Scale of the adapter.")
+    valid_every: int = setting(10, "ours", "Steps from one validation to the next.")
+    save_every: int = setting(10, "ours", "Steps from one checkpoint to the next.")
+    precision: Precision = setting("auto", "ours", "auto is bf16 where the GPU has it.")
+    gradient_checkpointing: bool = setting(False, "ours", "Less memory for a third more compute.")
+    seed: int = setting(0, "ours", "Fixes the tasks' order and the sampling.")
+
+    def __post_init__(self) -> None:
+        if self.group_size < 2:
+            raise SettingsError(
+                f"group_size is {self.group_size}; GRPO compares episodes of one task, "
+                "so it needs at least 2."
+            )
+        if self.batch_size % self.minibatch_size:
+            raise SettingsError(
+                f"batch_size is {self.batch_size}, which is no multiple of minibatch_size, "
+                f"{self.minibatch_size}; an update takes whole groups of one step."
+            )
+        _at_least(self, 1, "steps", "batch_size", "minibatch_size", "micro_batch_size")
+        _at_least(self, 1, "iterations", "max_turn_tokens", "valid_every", "save_every")
+        _at_least(self, 0, "kl", "clip_low", "clip_high", "lora_rank", "temperature", "top_k")
+
+    @property
+    def updates_per_step(self) -> int:
+        """Optimizer updates in a step.
+
+        >>> GRPO(batch_size=64, minibatch_size=8).updates_per_step
+        8
+        """
+        return self.batch_size // self.minibatch_size * self.iterations
+
+
+def _at_least(settings: SFT | GRPO, least: float, *names: str) -> None:
+    for name in names:
+        value = getattr(settings, name)
+        if value < least:
+            raise SettingsError(f"{name} is {value}; expected at least {least}.")
