@@ -22,6 +22,7 @@ from hopling.episode import (
     Task,
     View,
 )
+from hopling.errors import SettingsError
 from hopling.graphs.base import Direction, Graph
 
 Walk = Generator[tuple[Call, ...], tuple[Observation, ...], list[str]]
@@ -50,66 +51,93 @@ class Path:
         return frontier
 
 
-def compiled(task: Task) -> Plan:
-    """Return the plan of the task's gold path or gold SPARQL.
+def gold_path(task: Task) -> Plan:
+    """Return the plan of the task's gold path, for `Compiler`.
 
-    Raises Stuck when the task has neither, or when its query has a form that no calls express.
+    Raises Stuck when the task has none.
     """
-    if path := task.hints.get("path"):
-        return Path(task.start[0], tuple(path))
-    raise Stuck("no gold program")
+    if not task.hints.get("path") or not task.start:
+        raise Stuck("no gold path")
+    return Path(task.start[0], tuple(task.hints["path"]))
 
 
 @dataclass
 class Compiler:
     """A policy that plays each task by its gold program.
 
-    `tasks` are those that it can play; `max_rows` is how many rows a call of the tool prints.
+    `tasks` are those that it can play, `plan` reads a task's program (`gold_path`, or `gold_query`
+    of `hopling.data.hops`). `max_rows` is how many rows a call of the tool prints. Where no calls
+    express the program, the turn is an answer that is never right, and `explain` says why.
     """
 
     graph: Graph
     dialect: Dialect
     tasks: Sequence[Task]
+    plan: Callable[[Task], Plan] = gold_path
     discipline: Discipline = "probe"
     max_rows: int = 50
     max_live: int = 64
     encoder: Encoder | None = None
     concurrent: Literal[False] = False
-    _tasks: Mapping[str, Task] = field(init=False, repr=False)
     _plans: dict[str, Plan] = field(init=False, repr=False, default_factory=dict)
     _stuck: dict[str, str] = field(init=False, repr=False, default_factory=dict)
+    _walks: dict[int, "_Progress"] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._tasks = {task.id: task for task in self.tasks}
+        self._tasks: Mapping[str, Task] = {task.id: task for task in self.tasks}
 
     def generate(self, views: Sequence[View], stops: Sequence[str]) -> list[Completion]:
-        """Return each episode's next turn, found by walking its plan again over what was read."""
-        return [Completion(self.dialect.write(self._next(view))) for view in views]
+        """Return each episode's next turn."""
+        return [Completion(self._turn(view)) for view in views]
 
     def explain(self, episode: Episode) -> str | None:
         """Return why the task's program could not be walked, None when it could."""
         return self._stuck.get(episode.task.id)
 
-    def _next(self, view: View) -> tuple[Action, ...]:
-        reading = Reading(self.graph, self.discipline, self.max_rows)
+    def _turn(self, view: View) -> str:
         try:
-            walk = self._plan(view.task_id)(reading)
-            calls = next(walk)
-            for turn in view.turns:
-                calls = walk.send(turn.observations)
-            return calls
-        except StopIteration as end:
-            answers: list[str] = end.value
+            return self.dialect.write(self._next(view))
         except Stuck as stuck:
             self._stuck[view.task_id] = str(stuck)
-            return (Answer("{unknown}"),)
-        unprinted = [node for node in answers if node not in reading.names]
-        if unprinted:
-            self._stuck[view.task_id] = "an answer was not printed"
-        names = {reading.names.get(node, node): None for node in answers}
-        return (Answer(", ".join(f"{{{name}}}" for name in names)),)
+        except SettingsError:
+            self._stuck[view.task_id] = "a name cannot be written in this dialect"
+        self._walks.pop(view.key, None)
+        return self.dialect.write([Answer("{unknown}")])
 
-    def _plan(self, task_id: str) -> Plan:
-        if task_id not in self._plans:
-            self._plans[task_id] = compiled(self._tasks[task_id])
-        return self._plans[task_id]
+    def _next(self, view: View) -> tuple[Action, ...]:
+        progress = self._walks.get(view.key)
+        if progress is None or progress.num_turns + 1 != len(view.turns):
+            progress = self._begun(view)
+        try:
+            for turn in view.turns[progress.num_turns :]:
+                progress.calls = progress.walk.send(turn.observations)
+                progress.num_turns += 1
+            return progress.calls
+        except StopIteration as end:
+            self._walks.pop(view.key, None)
+            return (_answer(end.value, progress.reading),)
+
+    def _begun(self, view: View) -> "_Progress":
+        if view.task_id not in self._plans:
+            self._plans[view.task_id] = self.plan(self._tasks[view.task_id])
+        reading = Reading(self.graph, self.discipline, self.max_rows)
+        walk = self._plans[view.task_id](reading)
+        self._walks[view.key] = _Progress(reading, walk, next(walk))
+        return self._walks[view.key]
+
+
+@dataclass
+class _Progress:
+    """A walk, kept from turn to turn so as not to repeat it; `_begun` can always repeat it."""
+
+    reading: Reading
+    walk: Walk
+    calls: tuple[Call, ...]
+    num_turns: int = 0
+
+
+def _answer(nodes: Sequence[str], reading: Reading) -> Answer:
+    if any(node not in reading.names for node in nodes):
+        raise Stuck("an answer was not printed")
+    names = dict.fromkeys(reading.names[node] for node in nodes)
+    return Answer(", ".join(f"{{{name}}}" for name in names))

@@ -57,6 +57,24 @@ class Reading:
         edges = self.graph.neighbors(list(nodes), direction, list(relations))
         return dict(zip(nodes, edges, strict=True))
 
+    def num_calls(
+        self, nodes: Sequence[str], direction: Direction, relations: Sequence[str]
+    ) -> int | None:
+        """Return how many calls `read` would make, None where it would get stuck."""
+        missing = [node for node in nodes if not self.has(node, direction, relations)]
+        counts = self.graph.counts(missing, direction)
+        probes = 0
+        if missing and self.discipline == "probe":
+            probes = int(any((node, direction) not in self.probed for node in missing))
+            if probes and sum(sum(count.values()) for count in counts) <= self.max_rows:
+                return probes
+            if not any(relation in count for count in counts for relation in relations):
+                return probes
+        try:
+            return probes + len(self._batches(missing, direction, relations))
+        except Stuck:
+            return None
+
     def _call(
         self, nodes: Sequence[str], direction: Direction, relations: Sequence[str] | None
     ) -> Generator[tuple[Call, ...], tuple[Observation, ...], Observation]:
