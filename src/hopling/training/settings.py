@@ -6,9 +6,6 @@ from typing import Literal
 from hopling.errors import SettingsError
 from hopling.settings import setting
 
-Precision = Literal["auto", "bf16", "fp32"]
-Loss = Literal["grpo", "dr_grpo", "dapo", "bnpo"]
-
 
 @dataclass(frozen=True)
 class SFT:
@@ -32,7 +29,9 @@ class SFT:
     max_steps: int | None = setting(None, "ours", "Stop after this many updates.")
     max_seconds: float | None = setting(None, "ours", "Stop after this much wall time.")
     save_every: int = setting(100, "ours", "Updates from one checkpoint to the next.")
-    precision: Precision = setting("auto", "ours", "auto is bf16 where the GPU has it.")
+    precision: Literal["auto", "bf16", "fp32"] = setting(
+        "auto", "ours", "auto is bf16 where the GPU has it."
+    )
     gradient_checkpointing: bool = setting(False, "ours", "Less memory for a third more compute.")
     seed: int = setting(0, "ours", "Fixes the order of the traces and dropout.")
 
@@ -66,7 +65,9 @@ class GRPO:
     kl: float = setting(0.05, "paper 000 App. B", "Weight of the k3 divergence from the start.")
     clip_low: float = setting(0.2, "ours", "The ratio is clipped below 1 - this.")
     clip_high: float = setting(0.2, "ours", "The ratio is clipped above 1 + this.")
-    loss: Loss = setting("grpo", "ours", "How tokens are averaged (TRL's names).")
+    loss: Literal["grpo", "dr_grpo", "dapo", "bnpo"] = setting(
+        "grpo", "ours", "How tokens are averaged (TRL's names)."
+    )
     advantage: Literal["standardized", "centered"] = setting(
         "standardized", "ours", "centered is Dr. GRPO's."
     )
@@ -78,7 +79,9 @@ class GRPO:
     lora_alpha: int = setting(128, "ours", "Scale of the adapter.")
     valid_every: int = setting(10, "ours", "Steps from one validation to the next.")
     save_every: int = setting(10, "ours", "Steps from one checkpoint to the next.")
-    precision: Precision = setting("auto", "ours", "auto is bf16 where the GPU has it.")
+    precision: Literal["auto", "bf16", "fp32"] = setting(
+        "auto", "ours", "auto is bf16 where the GPU has it."
+    )
     gradient_checkpointing: bool = setting(False, "ours", "Less memory for a third more compute.")
     seed: int = setting(0, "ours", "Fixes the tasks' order and the sampling.")
 
