@@ -148,12 +148,13 @@ def _split(
 
 
 def _read(paths: Sequence[Path], dropped: Counter[str]) -> list[Task]:
-    tasks: list[Task] = []
+    tasks: dict[str, Task] = {}
     for path in paths:
         audit = audit_tasks(path)
-        tasks += audit.tasks if not audit.bad else read_tasks(path)
+        for task in read_tasks(path) if audit.bad else audit.tasks:  # the former raises
+            tasks.setdefault(task.id, task)
         dropped.update(audit.dropped)
-    return tasks
+    return list(tasks.values())
 
 
 def _held_out(

@@ -204,7 +204,7 @@ def _task(row: Row) -> Task:
         raise _BrokenRule("answers is empty; a task without a gold answer cannot be scored")
     if known["answer_ids"] and len(known["answer_ids"]) != len(known["answers"]):
         raise _BrokenRule(
-            "answer_ids and answers differ in length; expected one id for each answer"
+            "answer_ids has another length than answers; expected one id each"
         )
     hints = known.get("hints", {})
     if not isinstance(hints, dict):
