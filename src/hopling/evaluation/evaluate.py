@@ -14,7 +14,7 @@ from hopling.episode import Completion, Encoder, Ending, Episode, Prompt, Task, 
 from hopling.errors import SettingsError
 from hopling.evaluation.episode_log import EpisodeLog, Played
 from hopling.evaluation.intervals import Estimate, bootstrap
-from hopling.rewards.answers import exact_match, f1, hits_any, hits_first, observed
+from hopling.rewards.answers import exact_match, f1, hits_any, hits_first, normalized, observed
 from hopling.rewards.conduct import num_calls
 from hopling.rollout import Policy, play, sampling_seed
 
@@ -25,7 +25,7 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "hits_first": ("Hits@1, first", "the first name answered is gold"),
     "hits_any": ("Hits@1, any", "any name answered is gold"),
     "f1": ("F1", "harmonic mean of precision and recall over the set of names"),
-    "observed": ("Gold observed", "every gold name was in an observation at some time"),
+    "observed": ("Gold observed", "every gold name stood in an observation"),
     "calls": ("Calls", "tool calls per episode"),
     "turns": ("Turns", "turns per episode, the answer's included"),
     "tokens": ("Tokens", "tokens that the policy wrote per episode"),
@@ -157,8 +157,11 @@ def evaluate(
 
     Episodes that the log holds are not played again, unless the world failed in them, and the
     result is the same as that of one run. `on_end` is called for those that are played.
-    Raises SettingsError if the log holds an episode of another seed.
+    Raises SettingsError if a task has no answers or the log holds an episode of another seed.
     """
+    for task in tasks:
+        if not any(map(normalized, task.answers)):
+            raise SettingsError(f"task {task.id!r} has no answers to compare with; leave it out.")
     log = log or EpisodeLog()
     jobs = _numbered(tasks)
     seeds = {(task.id, copy): sampling_seed(seed, task.id, copy) for task, copy in jobs}
@@ -275,7 +278,7 @@ def _scores(played: Played) -> dict[str, float]:
         "hits_first": float(hits_first(episode)),
         "hits_any": float(hits_any(episode)),
         "f1": float(f1(episode)),
-        "observed": float(observed(episode)),
+        "observed": float(observed(episode) == 1),
         "calls": float(num_calls(episode)),
         "turns": float(len(episode.turns)),
         "seconds": played.seconds,
