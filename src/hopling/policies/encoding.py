@@ -29,13 +29,7 @@ class Tokenizer(Protocol):
         self, text: str, *, add_special_tokens: bool, split_special_tokens: bool
     ) -> list[int]: ...
 
-    def decode(
-        self,
-        token_ids: Sequence[int],
-        *,
-        skip_special_tokens: bool,
-        clean_up_tokenization_spaces: bool,
-    ) -> str: ...
+    def decode(self, token_ids: list[int], **kwargs: bool) -> str | list[str]: ...
 
 
 class TokenizerEncoder:
@@ -77,9 +71,11 @@ class TokenizerEncoder:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of the tokens, control tokens included, with every space as it was."""
-        return self.tokenizer.decode(
+        text = self.tokenizer.decode(
             list(tokens), skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
+        assert isinstance(text, str)
+        return text
 
     def _control(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=False)

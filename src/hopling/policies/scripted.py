@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from hopling.episode import Completion, Encoder, Markup, View
 from hopling.errors import SettingsError, nearest
 
-# A turn's text, or its pieces, of which only `Markup` may become control tokens.
+# A turn's text, or its pieces (as `Dialect.pieces` gives them), of which only `Markup` may become
+# control tokens; a marker at the end is not part of the text.
 Written = str | Sequence[str]
 
 
@@ -49,12 +50,13 @@ class Scripted:
 
     def _completion(self, written: Written, stops: Sequence[str]) -> Completion:
         pieces = [written] if isinstance(written, str) else list(written)
-        text = "".join(pieces)
+        markers = [stop for stop in stops if isinstance(stop, Markup)]
+        marked = bool(pieces) and isinstance(pieces[-1], Markup) and pieces[-1] in markers
+        text = "".join(pieces[:-1] if marked else pieces)
         if self.encoder is None:
             return Completion(text)
-        marker = next((stop for stop in stops if isinstance(stop, Markup)), None)
-        if marker and not text.endswith(tuple(stops)):
-            pieces.append(marker)
+        if markers and not marked and not text.endswith(tuple(stops)):
+            pieces.append(markers[0])
         return Completion(text, tokens=tuple(self.encoder.encode(pieces)))
 
 
