@@ -21,10 +21,10 @@ def table(report: Report) -> Table:
     stages = report.numbers["stages"]
     hops = list(dict.fromkeys(hop for stage in stages.values() for hop in stage["by_hops"]))
     has_unseen = any(stage["unseen"] for stage in stages.values())
-    heads = ["Exact match, 95 %", "Hits@1\nfirst", "Hits@1\nany", "F1", "Calls per\ncorrect"]
-    heads += [f"{hop} hop{'' if hop == '1' else 's'}" for hop in hops]
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    made.add_column("")
+    heads = ["Exact match, 95 %", "Hits@1\nfirst", "Hits@1\nany", "F1", "Calls/\ncorrect"]
+    heads += [f"{hop} hop" for hop in hops]
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
+    made.add_column("", overflow="fold")
     for head in [*heads, *(["Unseen\ntype"] if has_unseen else [])]:
         made.add_column(head, justify="right", no_wrap=True)
     for name, stage in stages.items():
@@ -35,7 +35,7 @@ def table(report: Report) -> Table:
         cells += [_percent(stage["by_hops"].get(hop, {}).get("exact_match")) for hop in hops]
         if has_unseen:
             cells.append(_percent((stage["unseen"] or {"means": {}})["means"].get("exact_match")))
-        made.add_row(Text(name), *cells)
+        made.add_row(*map(Text, [name, *cells]))
     return made
 
 
@@ -64,4 +64,4 @@ def _percent(row: Mapping[str, Any] | None) -> str:
 def _with_interval(row: Mapping[str, Any] | None) -> str:
     if not row:
         return "none"
-    return f"{100 * row['value']:.1f} ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
+    return f"{100 * row['value']:.1f} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"

@@ -64,7 +64,8 @@ class Report:
                 same = [_find(name, evaluation, row) for name, evaluation in others]
                 found = [example for example in same if example]
                 shown.append([_example(last_name, episode, row), *found])
-        return shown
+        order = {outcome.value: place for place, outcome in enumerate(_EXAMPLES)}
+        return sorted(shown, key=lambda group: order[group[0].outcome])
 
     def write(self, folder: Path) -> Path:
         """Write `report.json` and `report.html`, without secrets, and return the page's path."""

@@ -18,7 +18,7 @@ h1 { font-size: 1.7rem; margin: 0; letter-spacing: -.01em; }
 h2 { font-size: 1.15rem; margin: 2.8rem 0 .6rem; }
 h3 { font-size: .95rem; margin: 1.4rem 0 .3rem; }
 p { margin: .3rem 0; } .soft, figcaption, caption { color: var(--soft); font-size: .875rem; }
-.wide { overflow-x: auto; }
+.wide { overflow-x: auto; margin-bottom: 1.2rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem;
   font-variant-numeric: tabular-nums; }
 caption { text-align: left; caption-side: bottom; padding-top: .5rem; }
@@ -29,10 +29,9 @@ td { text-align: right; padding: .4rem .6rem; border-bottom: 1px solid var(--rul
 th:first-child, td:first-child, .text th, .text td { text-align: left; }
 td:first-child { font-weight: 600; } .text td { white-space: normal; overflow-wrap: anywhere; }
 .text td:first-child { font-weight: 400; font-family: ui-monospace, monospace; font-size: .82rem; }
-.range { color: var(--soft); font-size: .8rem; font-weight: 400; }
-.better { color: var(--good); font-weight: 600; } .worse { color: var(--bad); font-weight: 600; }
+.range { color: var(--soft); font-size: .78rem; font-weight: 400; display: block; }
 .changed { font-weight: 600; color: var(--accent); }
-figure { margin: 1rem 0; } svg { width: 100%; height: auto; display: block; }
+figure { margin: 1.2rem 0; max-width: 44rem; } svg { width: 100%; height: auto; display: block; }
 svg text { font: 11px system-ui, sans-serif; fill: var(--soft); }
 svg .line { fill: none; stroke: var(--accent); stroke-width: 1.8; stroke-linejoin: round; }
 svg .dot { fill: var(--accent); } svg .axis { fill: none; stroke: var(--soft); }
