@@ -6,37 +6,15 @@ call that already names properties gets its first page of rows instead of a summ
 are shortened until a table fits `max_chars`. Ids are never shortened.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 from hopling.episode import Episode, Observation
 from hopling.errors import SettingsError, ToolError, nearest
 from hopling.graphs.base import Direction, Edge, Graph
-
-MAX_ENTITIES = 100  # [ours]
-_PAGE = re.compile(r"page\s+([1-9]\d{0,8})", re.IGNORECASE)
-_MEANT = {
-    "out": "outgoing",
-    "forward": "outgoing",
-    "subject": "outgoing",
-    "head": "outgoing",
-    "in": "incoming",
-    "backward": "incoming",
-    "object": "incoming",
-    "tail": "incoming",
-}
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The arguments of a call, checked in form but not yet against the graph."""
-
-    entities: tuple[str, ...]
-    direction: Direction
-    properties: tuple[str, ...]
-    page: int
+from hopling.tools.arguments import Asked, is_same, read_arguments, search_schema
+from hopling.tools.tables import lexical, markdown, quoted, shortened, spelled
 
 
 @dataclass(frozen=True)
@@ -61,7 +39,7 @@ class OneHopSearch:
     @property
     def schema(self) -> Mapping[str, Any]:
         """The tool's description in OpenAI's function form."""
-        return _schema(self.name)
+        return search_schema(self.name)
 
     def __call__(
         self,
@@ -91,7 +69,7 @@ class OneHopSearch:
             seen = self._summary(asked, counts)
         notes = ["You asked this before."] if self._repeats(episode, asked) else []
         if unknown and total:
-            notes.append(f"No {asked.direction} edges with {_quoted(unknown)}.")
+            notes.append(f"No {asked.direction} edges with {quoted(unknown)}.")
         return Observation("\n".join([*notes, seen.text]), seen.nodes, seen.names)
 
     def _resolved(self, entities: Sequence[str], episode: Episode) -> list[str]:
@@ -106,13 +84,13 @@ class OneHopSearch:
         if similar:
             labels = self.graph.labels(similar)
             meant = ", ".join(
-                f"{id} ({_shortened(label, 100)})" if label else id
+                f"{id} ({shortened(label, 100)})" if label else id
                 for id, label in zip(similar, labels, strict=True)
             )
-            return f"There is no entity {_quoted([name])}. Similar: {meant}. Write the id."
+            return f"There is no entity {quoted([name])}. Similar: {meant}. Write the id."
         known = [*episode.task.start, *(n for o in episode.observations for n in o.nodes)]
         like = f", like {known[0]}" if known else ""
-        return f"There is no entity {_quoted([name])}. Copy an id exactly as it was given{like}."
+        return f"There is no entity {quoted([name])}. Copy an id exactly as it was given{like}."
 
     def _chosen(
         self, asked: Asked, counts: Sequence[Mapping[str, int]]
@@ -149,7 +127,7 @@ class OneHopSearch:
         ]
         table, names = self._table(rows, batched=len(nodes) > 1)
         if last - first < sum(totals):
-            table += f"\nRows {first + 1}-{last} of {sum(totals)}."
+            table += f"\nRows {first + 1}-{last} of {sum(totals)} shown."
             if last < sum(totals):
                 table += f' Name fewer properties or entities, or add "page {asked.page + 1}".'
         return Observation(table, tuple(names), tuple(names.values()))
@@ -170,13 +148,13 @@ class OneHopSearch:
             for node, edge in rows:
                 value = lexical(edge.value) if edge.literal else edge.value
                 label = None if edge.literal else labels[edge.value]
-                shown = _shortened(value, width) if edge.literal else value
-                named = _shortened(label, width) if label else "-"
+                shown = shortened(value, width) if edge.literal else value
+                named = shortened(label, width) if label else "-"
                 names[value] = shown if edge.literal else (label and named) or value
-                whose = [node, _shortened(labels[node] or "-", width)] if batched else []
-                relation = edge.relation, _shortened(relations[edge.relation], width)
+                whose = [node, shortened(labels[node] or "-", width)] if batched else []
+                relation = edge.relation, shortened(relations[edge.relation], width)
                 body.append([*whose, *relation, shown, named])
-            table = _markdown([*head, "property", "propertyLabel", "value", "valueLabel"], body)
+            table = markdown([*head, "property", "propertyLabel", "value", "valueLabel"], body)
             if len(table) <= self.max_chars or width <= 20:
                 return table, names
             width //= 2
@@ -187,12 +165,12 @@ class OneHopSearch:
         page = list(totals.items())[first:last]
         labels = self._relation_labels(dict(page))
         body = [[relation, labels[relation], str(count)] for relation, count in page]
-        table = _markdown(["property", "propertyLabel", "rows"], body)
+        table = markdown(["property", "propertyLabel", "rows"], body)
         more = f' Add "page {asked.page + 1}" to properties for more.' if last < len(totals) else ""
         text = (
             f"{sum(totals.values())} rows are too many to show. "
             "Ask again with properties: name the ones that you need.\n"
-            f"{table}\nProperties {first + 1}-{last} of {len(totals)}.{more}"
+            f"{table}\nProperties {first + 1}-{last} of {len(totals)} shown.{more}"
         )
         return Observation(text)
 
@@ -212,7 +190,7 @@ class OneHopSearch:
         lines = []
         if asked.properties:
             hint = nearest(asked.properties[0], here)
-            names = _quoted(asked.properties)
+            names = quoted(asked.properties)
             lines.append(f"{who} {verb} {asked.direction} edges with {names}.{hint}")
         else:
             lines.append(f"{who} {verb} {asked.direction} edges.")
@@ -233,107 +211,9 @@ class OneHopSearch:
     def _repeats(self, episode: Episode, asked: Asked) -> bool:
         for turn in episode.turns:
             for call in turn.calls:
-                if call.tool == self.name and _same(asked, call.arguments):
+                if call.tool == self.name and is_same(asked, call.arguments):
                     return True
         return False
-
-
-def read_arguments(
-    entities: object, direction: object, properties: object, others: Mapping[str, object]
-) -> Asked:
-    """Return a call's arguments in order, each name once; a string counts as a list of one.
-
-    Raises ToolError, which says what to write instead.
-    """
-    if others:
-        name = next(iter(others))
-        hint = nearest(name, ("entities", "direction", "properties"))
-        raise ToolError(
-            f"There is no argument {name!r}.{hint} Arguments: entities, direction, properties."
-        )
-    names = _strings(entities, "entities")
-    if not names:
-        raise ToolError("entities is missing or empty; give at least one id, as a list.")
-    if len(names) > MAX_ENTITIES:
-        raise ToolError(f"{len(names)} entities in one call; ask for at most {MAX_ENTITIES}.")
-    if direction not in get_args(Direction):
-        meant = _MEANT.get(str(direction).strip().casefold()) or nearest_direction(direction)
-        hint = f" Did you mean {meant!r}?" if meant else ""
-        found = "missing" if direction is None else _quoted([direction])
-        raise ToolError(f'direction is {found}; write "outgoing" or "incoming".{hint}')
-    asked = [] if properties is None else _strings(properties, "properties")
-    pages = [match for match in map(_PAGE.fullmatch, asked) if match]
-    if len(pages) > 1:
-        raise ToolError("Ask for one page at a time.")
-    kept = tuple(name for name in asked if not _PAGE.fullmatch(name))
-    way: Direction = "outgoing" if direction == "outgoing" else "incoming"
-    return Asked(tuple(names), way, kept, int(pages[0][1]) if pages else 1)
-
-
-def nearest_direction(direction: object) -> Literal["outgoing", "incoming"] | None:
-    """Return the direction that a misspelled one begins like, None when it is like neither."""
-    text = str(direction).strip().casefold()
-    return "outgoing" if text[:3] == "out" else "incoming" if text[:3] == "inc" else None
-
-
-def lexical(literal: str) -> str:
-    """Return a literal's text without quotes, language and datatype; bare text stays as it is.
-
-    >>> lexical('"05"^^<http://www.w3.org/2001/XMLSchema#integer>'), lexical('"Zoe"@en')
-    ('05', 'Zoe')
-    """
-    match = _LITERAL.fullmatch(literal)
-    return _ESCAPE.sub(_unescaped, match[1]) if match else literal
-
-
-def spelled(relation: str) -> str:
-    """Return a label for a relation that has none: its last part, in words. [ours]
-
-    >>> spelled("film.actor.film_roles"), spelled("http://t.example/born#in_place")
-    ('film roles', 'in place')
-    """
-    last = re.split(r"[./#:]", relation.rstrip("./#:"))[-1]
-    return last.replace("_", " ").strip() or relation
-
-
-_LITERAL = re.compile(r'"(.*)"(?:@[A-Za-z0-9-]+|\^\^\S+)?', re.DOTALL)
-_ESCAPE = re.compile(r'\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[tbnrf"\'\\])')
-_ESCAPED = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    code = match[0][1:]
-    if code[0] in "uU":
-        point = int(code[1:], 16)
-        return chr(point) if point < 0x110000 else match[0]
-    return _ESCAPED.get(code, code)
-
-
-def _strings(value: object, name: str) -> list[str]:
-    listed = [value] if isinstance(value, str) else value
-    if listed is None:
-        return []
-    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
-        raise ToolError(f"{name} must be a list of strings, not {_quoted([value])}.")
-    return list(dict.fromkeys(one.strip() for one in listed if one.strip()))
-
-
-def _same(asked: Asked, arguments: Mapping[str, object]) -> bool:
-    given = dict(arguments)
-    try:
-        before = read_arguments(
-            given.pop("entities", None),
-            given.pop("direction", None),
-            given.pop("properties", None),
-            given,
-        )
-    except ToolError:
-        return False
-    return (
-        set(before.entities) == set(asked.entities)
-        and set(before.properties) == set(asked.properties)
-        and (before.direction, before.page) == (asked.direction, asked.page)
-    )
 
 
 def _added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -348,54 +228,3 @@ def _listed(counts: Mapping[str, int], most: int = 20) -> str:
     shown = [f"{relation} ({count})" for relation, count in list(counts.items())[:most]]
     more = f" and {len(counts) - most} more" if len(counts) > most else ""
     return ", ".join(shown) + more
-
-
-def _quoted(values: Sequence[object], most: int = 5) -> str:
-    shown = ", ".join(_shortened(repr(value), 100) for value in values[:most])
-    return shown + (f" and {len(values) - most} more" if len(values) > most else "")
-
-
-def _shortened(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."
-
-
-def _markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    lines += [f"| {' | '.join(map(_cell, row))} |" for row in body]
-    return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def _schema(name: str) -> dict[str, Any]:
-    entities = "Ids of the entities, such as ['m.04yd0fh']; several ids are asked about together."
-    direction = "'outgoing': the entity is the subject of the edge; 'incoming': it is the object."
-    properties = "Keep only edges with these properties, such as ['film.actor.film']."
-    return {
-        "name": name,
-        "description": "List what one hop in the knowledge graph leads to: the properties of one "
-        "or more entities in one direction, with their values and the labels of both.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "entities": {
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "description": entities,
-                },
-                "direction": {
-                    "type": "string",
-                    "enum": ["incoming", "outgoing"],
-                    "description": direction,
-                },
-                "properties": {
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "description": properties,
-                },
-            },
-            "required": ["entities", "direction"],
-        },
-    }
