@@ -45,7 +45,8 @@ class Dialect(Protocol):
     """Reads and writes turns.
 
     `opening` and `reply` return pieces of text, of which only `Markup` may yield control tokens.
-    `stops` are the markers at which a turn ends.
+    `stops` are the markers at which a turn ends. `pieces` takes a whole turn's text apart for
+    encoding, with the end marker that its author would have sampled.
     """
 
     @property
@@ -58,6 +59,8 @@ class Dialect(Protocol):
     def reply(self, observations: Sequence[Observation]) -> list[str]: ...
 
     def write(self, actions: Sequence[Action], thought: str = "") -> str: ...
+
+    def pieces(self, text: str) -> list[str]: ...
 
 
 @dataclass(frozen=True)
