@@ -7,7 +7,6 @@ relies on is printed by a call of the episode, and every answer is a name that t
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from hopling.data.reading import Discipline, Reading, Stuck
 from hopling.environment import Dialect
@@ -77,8 +76,8 @@ class Compiler:
     discipline: Discipline = "probe"
     max_rows: int = 50
     max_live: int = 64
-    encoder: Encoder | None = None
-    concurrent: Literal[False] = False
+    encoder: Encoder | None = field(init=False, default=None)
+    concurrent: bool = field(init=False, default=False)
     _plans: dict[str, Plan] = field(init=False, repr=False, default_factory=dict)
     _stuck: dict[str, str] = field(init=False, repr=False, default_factory=dict)
     _walks: dict[int, "_Progress"] = field(init=False, repr=False, default_factory=dict)

@@ -14,6 +14,7 @@ from hopling.data.queries import Gold, Pattern, Triple, parsed
 from hopling.data.reading import Reading, Stuck
 from hopling.episode import Task
 from hopling.graphs.base import Direction
+from hopling.tools.tables import lexical
 
 FREEBASE = "http://rdf.freebase.com/ns/"
 TYPE = "type.object.type"
@@ -99,7 +100,7 @@ class _Conjunction:
         if best:
             return self._widened(best[1])
         if any(not triple.soft for triple in self.pending):
-            raise Stuck(self._obstacle())
+            raise Stuck("no start entity leads to the answer")
         return None
 
     def note(self, visit: Visit, edges: Iterable[tuple[str, str, str]]) -> None:
@@ -130,10 +131,9 @@ class _Conjunction:
                     continue
                 visit = Visit(nodes, direction, (triple,))
                 calls = self.reading.num_calls(nodes, direction, [triple.relation])
-                if calls is not None:
-                    counts = self.reading.graph.counts(list(nodes), direction)
-                    rows = sum(count.get(triple.relation, 0) for count in counts)
-                    yield (calls, rows, place), visit
+                counts = self.reading.graph.counts(list(nodes), direction)
+                rows = sum(count.get(triple.relation, 0) for count in counts)
+                yield (calls, rows, place), visit
 
     def _widened(self, visit: Visit) -> Visit:
         """Return the visit with every other triple that the same read may settle."""
@@ -141,9 +141,7 @@ class _Conjunction:
             source = triple.subject if visit.direction == "outgoing" else triple.object
             if triple in visit.triples or self._sources(source) != visit.nodes:
                 continue
-            wider = Visit(visit.nodes, visit.direction, (*visit.triples, triple))
-            if self.reading.num_calls(wider.nodes, wider.direction, wider.relations) is not None:
-                visit = wider
+            visit = Visit(visit.nodes, visit.direction, (*visit.triples, triple))
         return visit
 
     def _sources(self, term: str) -> tuple[str, ...]:
@@ -165,7 +163,7 @@ class _Conjunction:
 
     def _narrow(self) -> None:
         """Keep, for each variable, the nodes that every triple read so far allows."""
-        before: dict[str, set[str]] = {}
+        before: dict[str, set[str]] | None = None
         while before != self.domains:
             before = dict(self.domains)
             for triple, pairs in self.edges.items():
@@ -185,12 +183,6 @@ class _Conjunction:
             return False
         edges = self.reading.graph.neighbors(sorted(nodes), "outgoing", [triple.relation])
         return all(any(edge.value == triple.object for edge in row) for row in edges)
-
-    def _obstacle(self) -> str:
-        reachable = any(self._sources(term) for t in self.pending for term in (t.subject, t.object))
-        if reachable:
-            return "one property has more rows than a call prints"
-        return "no start entity leads to the answer"
 
 
 def _is_type(triple: Triple) -> bool:
@@ -213,7 +205,7 @@ class Shown:
     def answers(self, gold: Gold) -> list[str]:
         """Return the query's answers in the order that the query gives."""
         rows = [row[0] for row in self.triples.query(gold.query) if isinstance(row, ResultRow)]
-        return [self.sources.get(node, str(node)) for node in dict.fromkeys(rows) if node]
+        return [lexical(self.sources.get(node, str(node))) for node in dict.fromkeys(rows) if node]
 
     def _node(self, term: str) -> Node:
         literal = from_n3(term) if term.startswith('"') else None

@@ -1,7 +1,8 @@
 """What a scripted teacher has read of a graph, and the calls that read more of it.
 
 A call without properties comes first; one with properties only where the first showed a property
-summary in place of the rows [SoG-R1 App. A]. A batch is cut so that every row is really printed.
+summary in place of the rows [SoG-R1 App. A]. Batches are cut, and pages turned, so that every row
+is really printed.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -10,6 +11,7 @@ from typing import Literal
 
 from hopling.episode import Call, Observation
 from hopling.graphs.base import Direction, Edge, Graph
+from hopling.tools.tables import lexical
 
 Discipline = Literal["probe", "filter"]
 Reads = Generator[tuple[Call, ...], tuple[Observation, ...], dict[str, list[Edge]]]
@@ -23,7 +25,8 @@ class Stuck(Exception):
 class Reading:
     """The rows that an episode has shown, by node and direction.
 
-    `max_rows` is how many rows the tool prints before it falls back to a summary.
+    `max_rows` is how many rows the tool prints, at most, on one page. `names` are the names printed
+    for what was shown; a literal is known there by its text.
     """
 
     graph: Graph
@@ -42,93 +45,117 @@ class Reading:
 
     def read(self, nodes: Sequence[str], direction: Direction, relations: Sequence[str]) -> Reads:
         """Make the calls that show these relations' edges and return the edges of each node."""
-        missing = [node for node in nodes if not self.has(node, direction, relations)]
-        fresh = any((node, direction) not in self.probed for node in missing)
-        if missing and fresh and self.discipline == "probe":
-            seen = yield from self._call(missing, direction, None)
-            self._note_probe(missing, direction, seen)
-            self._note_absent(missing, direction, relations)
-            missing = [node for node in missing if not self.has(node, direction, relations)]
-        for batch in self._batches(missing, direction, relations):
-            seen = yield from self._call(batch, direction, relations)
+        missing = self._missing(nodes, direction, relations)
+        if self._must_probe(missing, direction):
+            yield from self._probe(missing, direction, relations)
+            missing = self._missing(missing, direction, relations)
+        for batch, num_pages in self._batches(missing, direction, relations):
+            seen: set[str] = set()
+            for page in range(1, num_pages + 1):
+                seen.update((yield from self._call(batch, direction, relations, page)).nodes)
             if not self._shown(batch, direction, relations, seen):
-                raise Stuck("one property has more rows than a call prints")
-            self.partly.update((n, direction, r) for n in batch for r in relations)
+                raise Stuck("rows were not printed")
+            self.partly.update((node, direction, r) for node in batch for r in relations)
         edges = self.graph.neighbors(list(nodes), direction, list(relations))
         return dict(zip(nodes, edges, strict=True))
 
     def num_calls(
         self, nodes: Sequence[str], direction: Direction, relations: Sequence[str]
-    ) -> int | None:
-        """Return how many calls `read` would make, None where it would get stuck."""
-        missing = [node for node in nodes if not self.has(node, direction, relations)]
-        counts = self.graph.counts(missing, direction)
-        probes = 0
-        if missing and self.discipline == "probe":
-            probes = int(any((node, direction) not in self.probed for node in missing))
-            if probes and sum(sum(count.values()) for count in counts) <= self.max_rows:
-                return probes
+    ) -> int:
+        """Return how many calls `read` would make."""
+        missing = self._missing(nodes, direction, relations)
+        calls = 0
+        if self._must_probe(missing, direction):
+            counts = self.graph.counts(missing, direction)
+            if sum(sum(count.values()) for count in counts) <= self.max_rows:
+                return 1
+            calls = self._num_summaries(missing, direction, relations)
             if not any(relation in count for count in counts for relation in relations):
-                return probes
-        try:
-            return probes + len(self._batches(missing, direction, relations))
-        except Stuck:
-            return None
+                return calls
+        return calls + sum(n for _, n in self._batches(missing, direction, relations))
+
+    def _missing(
+        self, nodes: Sequence[str], direction: Direction, relations: Sequence[str]
+    ) -> list[str]:
+        return [node for node in nodes if not self.has(node, direction, relations)]
+
+    def _must_probe(self, nodes: Sequence[str], direction: Direction) -> bool:
+        fresh = any((node, direction) not in self.probed for node in nodes)
+        return fresh and self.discipline == "probe"
+
+    def _probe(
+        self, nodes: Sequence[str], direction: Direction, relations: Sequence[str]
+    ) -> Generator[tuple[Call, ...], tuple[Observation, ...], None]:
+        """Call without properties; of a summary, read on until every relation was listed."""
+        observation = yield from self._call(nodes, direction)
+        self.probed.update((node, direction) for node in nodes)
+        counts = self.graph.counts(list(nodes), direction)
+        rows = sum(sum(count.values()) for count in counts)
+        if rows <= self.max_rows and self._shown(nodes, direction, None, set(observation.nodes)):
+            self.whole.update((node, direction) for node in nodes)
+            return
+        for page in range(2, self._num_summaries(nodes, direction, relations) + 1):
+            yield from self._call(nodes, direction, page=page)
+        # a summary that does not list a property has told all there is to know of it
+        listed = set[str]().union(*counts)
+        absent = [relation for relation in relations if relation not in listed]
+        self.partly.update((node, direction, r) for node in nodes for r in absent)
+
+    def _num_summaries(
+        self, nodes: Sequence[str], direction: Direction, relations: Sequence[str]
+    ) -> int:
+        """Return how many pages of the summary, which is sorted, list these relations."""
+        listed = sorted(set[str]().union(*self.graph.counts(list(nodes), direction)))
+        places = [place for place, name in enumerate(listed) if name in relations]
+        return 1 + max(places, default=0) // self.max_rows
 
     def _call(
-        self, nodes: Sequence[str], direction: Direction, relations: Sequence[str] | None
+        self,
+        nodes: Sequence[str],
+        direction: Direction,
+        relations: Sequence[str] = (),
+        page: int = 1,
     ) -> Generator[tuple[Call, ...], tuple[Observation, ...], Observation]:
+        properties = [*relations, *([f"page {page}"] if page > 1 else [])]
         arguments = {"entities": list(nodes), "direction": direction}
-        if relations is not None:
-            arguments["properties"] = list(relations)
+        if properties:
+            arguments["properties"] = properties
         (observation,) = yield (Call("Search", arguments),)
         if observation.error:
             raise Stuck("a call failed")
-        for node, name in zip(observation.nodes, observation.names, strict=False):
+        for node, name in zip(observation.nodes, observation.names, strict=True):
             self.names.setdefault(node, name)
         return observation
-
-    def _note_probe(self, nodes: Sequence[str], direction: Direction, seen: Observation) -> None:
-        self.probed.update((node, direction) for node in nodes)
-        rows = sum(sum(counts.values()) for counts in self.graph.counts(list(nodes), direction))
-        if rows <= self.max_rows and self._shown(nodes, direction, None, seen):
-            self.whole.update((node, direction) for node in nodes)
-
-    def _note_absent(
-        self, nodes: Sequence[str], direction: Direction, relations: Sequence[str]
-    ) -> None:
-        # a summary that does not list a property has told all there is to know of it
-        listed = set[str]().union(*self.graph.counts(list(nodes), direction))
-        absent = [relation for relation in relations if relation not in listed]
-        self.partly.update((node, direction, r) for node in nodes for r in absent)
 
     def _shown(
         self,
         nodes: Sequence[str],
         direction: Direction,
         relations: Sequence[str] | None,
-        seen: Observation,
+        printed: set[str],
     ) -> bool:
-        printed = set(seen.nodes)
         rows = self.graph.neighbors(list(nodes), direction, relations and list(relations))
         return all(
-            edge.value in printed or (edge.literal and edge.value in seen.text)
+            (lexical(edge.value) if edge.literal else edge.value) in printed
             for edges in rows
             for edge in edges
         )
 
     def _batches(
         self, nodes: Sequence[str], direction: Direction, relations: Sequence[str]
-    ) -> list[list[str]]:
-        batches: list[list[str]] = []
-        room = 0
+    ) -> list[tuple[list[str], int]]:
+        """Return the nodes in groups, each with the number of pages that its rows fill.
+
+        Only a node that fills several pages alone has more than one.
+        """
+        batches: list[tuple[list[str], int]] = []
+        room = -1
         for node, counts in zip(nodes, self.graph.counts(list(nodes), direction), strict=True):
             rows = sum(counts.get(relation, 0) for relation in relations)
-            if rows > self.max_rows:
-                raise Stuck("one property has more rows than a call prints")
-            if not batches or rows > room:
-                batches.append([])
-                room = self.max_rows
-            batches[-1].append(node)
+            if rows > room:
+                num_pages = max(1, -(-rows // self.max_rows))
+                batches.append(([], num_pages))
+                room = num_pages * self.max_rows
+            batches[-1][0].append(node)
             room -= rows
         return batches
