@@ -4,7 +4,6 @@ Nothing here knows a loss, an episode or a task.
 """
 
 import json
-import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,8 +15,9 @@ from peft import LoraConfig, PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel, PrinterCallback, Trainer
 from transformers.trainer_callback import ProgressCallback
-from transformers.utils.logging import disable_progress_bar
+from transformers.utils import logging
 
+from hopling import records
 from hopling.errors import SettingsError
 from hopling.training.settings import GRPO, SFT
 
@@ -75,7 +75,9 @@ def restored(model: PreTrainedModel) -> Iterator[None]:
     TRL puts a fused head on the model itself; a second run, or a copy, would patch the patch.
     """
     own_forward = vars(model).get("forward")
-    disable_progress_bar()
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
     training = model.training
     try:
@@ -84,6 +86,7 @@ def restored(model: PreTrainedModel) -> Iterator[None]:
             warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
             yield
     finally:
+        logging.set_verbosity(verbosity)
         for name in ("forward", "_original_forward"):
             vars(model).pop(name, None)
         if own_forward is not None:
@@ -111,62 +114,78 @@ def last_checkpoint(output_dir: Path) -> Path | None:
 
 
 class Log:
-    """A file of JSON rows, one a step, flushed as they are written.
-
-    On resuming, rows after the checkpoint and a torn last line are dropped. [BUGS B34]
-    """
+    """A file of JSON rows, one a step; on resuming, rows after the checkpoint are dropped."""
 
     def __init__(self, path: Path, *, keep_until: int = 0) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.rows = [row for row in read_rows(path) if row["step"] <= keep_until]
-        draft = path.with_suffix(".draft")
-        draft.write_text("".join(json.dumps(row) + "\n" for row in self.rows), encoding="utf-8")
-        os.replace(draft, path)
+        self.rows = trimmed(path, keep_until=keep_until)
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Write one row."""
         self.rows.append(dict(row))
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        records.append(self.path, row)
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Return the whole rows of a log; there are none where there is no file."""
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # a torn line has no newline
-    return [json.loads(line) for line in lines]
+def trimmed(path: Path, *, keep_until: int) -> list[Row]:
+    """Return the rows of a file up to a step (0: none), after dropping all others from it."""
+    rows = [row for row in records.read(path) if 0 < keep_until >= row["step"]]
+    records.write_text(path, "".join(json.dumps(row) + "\n" for row in rows))
+    return rows
 
 
 class Best:
-    """The trained weights with the best validation score so far, on disk, to outlive us."""
+    """The trained weights with the best validation score so far, on disk, to outlive us.
 
-    def __init__(self, output_dir: Path, *, resume: bool) -> None:
-        self.weights = output_dir / "best.safetensors"
-        self.note = output_dir / "best.json"
-        if not resume:
-            self.note.unlink(missing_ok=True)
-        self.found: Row | None = json.loads(self.note.read_text()) if self.note.exists() else None
+    What was found after `keep_until`, the step that a run resumes from, no longer counts. Every
+    process keeps count; the one that `writes` keeps the weights.
+    """
+
+    def __init__(self, output_dir: Path, *, keep_until: int, writes: bool) -> None:
+        self.folder, self.writes = output_dir, writes
+        self.found: Row | None = None
+        notes = sorted(output_dir.glob("best-*.json"), key=_number)
+        kept = [note for note in notes if 0 < keep_until >= _number(note)]
+        for note in notes:
+            if note not in kept:
+                self._drop(_number(note))
+        if kept:
+            self.found = json.loads(kept[-1].read_text(encoding="utf-8"))
 
     def offer(self, score: float, step: int, model: torch.nn.Module) -> bool:
         """Keep the model's trained weights if the score beats the best; say whether it did."""
-        if self.found and (score <= self.found["score"] or step <= self.found["step"]):
+        if self.found and score <= self.found["score"]:
             return False
         self.found = {"score": score, "step": step}
-        draft = self.weights.with_suffix(".draft")
-        save_file({n: p.detach().contiguous() for n, p in _trained(model)}, draft)
-        os.replace(draft, self.weights)
-        self.note.write_text(json.dumps(self.found))
+        if not self.writes:
+            return True
+        self.folder.mkdir(parents=True, exist_ok=True)
+        weights = {name: p.detach().contiguous() for name, p in _trained(model)}
+        save_file(weights, self.folder / f"best-{step}.safetensors")
+        records.write_json(self.folder / f"best-{step}.json", self.found)
         return True
 
+    def forget_before(self, step: int) -> None:
+        """Drop what was beaten by the time of a checkpoint, from which a run would resume."""
+        notes = [n for n in map(_number, self.folder.glob("best-*.json")) if n <= step]
+        for number in sorted(notes)[:-1]:
+            self._drop(number)
+
     def restore(self, model: torch.nn.Module) -> None:
-        """Put the kept weights back, if any were kept."""
-        if self.found:
-            kept = load_file(self.weights)
-            with torch.no_grad():
-                for name, parameter in _trained(model):
-                    parameter.copy_(kept[name])
+        """Put the best weights back, if any were kept."""
+        if self.found is None:
+            return
+        kept = load_file(self.folder / f"best-{self.found['step']}.safetensors")
+        with torch.no_grad():
+            for name, parameter in _trained(model):
+                parameter.copy_(kept[name])
+
+    def _drop(self, step: int) -> None:
+        for ending in ("json", "safetensors") if self.writes else ():
+            (self.folder / f"best-{step}.{ending}").unlink(missing_ok=True)
+
+
+def _number(path: Path) -> int:
+    return int(path.stem.split("-")[1])
 
 
 def _trained(model: torch.nn.Module) -> list[tuple[str, torch.nn.Parameter]]:

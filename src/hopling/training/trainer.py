@@ -1,0 +1,83 @@
+"""TRL's GRPO trainer on our episodes: they come in as they were played, TRL's loss goes out.
+
+Shapes: B episodes of this process, T completion tokens.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+from trl import GRPOTrainer
+from trl.trainer.utils import add_fused_lm_head
+
+from hopling.episode import Episode
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Episodes, whether each is trained on, and an advantage for each of their tokens."""
+
+    episodes: Sequence[Episode]
+    trained: Sequence[bool]
+    advantages: Sequence[Sequence[float]]
+
+
+Play = Callable[[Sequence[int]], Batch]
+
+
+class EpisodeTrainer(GRPOTrainer):
+    """GRPO on what `play` returns for the rows of the data set, each row `num_generations` times.
+
+    `kl` weighs the divergence from `reference`, a frozen copy; without one, from the model with its
+    adapter switched off. TRL would load the reference by its path, which a trained one has not.
+    """
+
+    def __init__(
+        self, *, play: Play, kl: float, reference: PreTrainedModel | None, **arguments: Any
+    ) -> None:
+        super().__init__(reward_funcs=_unused_reward, **arguments)
+        self.play = play
+        self.batch = Batch((), (), ())
+        self.beta = kl
+        self.rollout_func = self._played
+        if kl and reference is not None:
+            add_fused_lm_head(reference, temperature=self.temperature)
+            self.ref_model = self.accelerator.prepare_model(reference, evaluation_mode=True)
+
+    def _played(self, prompts: list[str], _: GRPOTrainer) -> dict[str, Any]:
+        self.batch = self.play([int(prompt) for prompt in prompts])
+        pad = self._tokenizer.pad_token_id
+        completions, masks = [], []
+        for episode, trained in zip(self.batch.episodes, self.batch.trained, strict=True):
+            span = _completion(episode)
+            completions.append(episode.tokens[span] or [pad])  # TRL looks at the last token
+            masks.append([int(s and trained) for s in episode.sampled[span]] or [0])
+        return {
+            "prompt_ids": [list(e.segments[0].tokens) for e in self.batch.episodes],
+            "completion_ids": completions,
+            "logprobs": None,  # TRL computes them anew: ours know of no top-p and no dropout
+            "env_mask": masks,
+        }
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        output = super()._generate_and_score_completions(inputs)
+        advantages_BT = torch.zeros(output["completion_ids"].shape)
+        for b, episode in enumerate(self.batch.episodes):
+            own = self.batch.advantages[b][_completion(episode)]
+            advantages_BT[b, : len(own)] = torch.tensor(own)
+        output["advantages"] = advantages_BT.to(output["completion_ids"].device)
+        return output
+
+
+def _completion(episode: Episode) -> slice:
+    """Return where the tokens stand from the first turn to the last that was sampled."""
+    start = len(episode.segments[0].tokens)
+    sampled = episode.sampled
+    end = len(sampled) - sampled[::-1].index(True) if any(sampled) else start
+    return slice(start, end)
+
+
+def _unused_reward(prompts: Sequence[str], **_: Any) -> list[float | None]:
+    return [0.0] * len(prompts)
