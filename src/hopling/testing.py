@@ -46,7 +46,8 @@ def check_tool(tool: Tool, arguments: Mapping[str, Any]) -> None:
     first = tool(episode, **arguments)
     _check_observation(first, f"{tool.name}(**{dict(arguments)!r})")
     assert not first.error, f"a good call gave an error: {first.text}"
-    assert not (episode.turns or episode.segments), "the tool wrote to the episode"
+    written = [*episode.turns, *episode.segments]
+    assert not written, f"the tool wrote {written[0]} to the episode"
     assert vars(episode).keys() == vars(Episode(task, Prompt("?"))).keys(), (
         "the tool keeps state on the episode; compute it from the turns instead"
     )

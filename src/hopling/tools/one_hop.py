@@ -80,7 +80,7 @@ class OneHopSearch:
         return list(dict.fromkeys(id for id in ids if id is not None))
 
     def _unknown(self, name: str, episode: Episode) -> str:
-        similar = self.graph.find(name, limit=3)
+        similar = self.graph.find(name, limit=3) if len(name) <= 200 else []
         if similar:
             labels = self.graph.labels(similar)
             meant = ", ".join(
@@ -164,7 +164,9 @@ class OneHopSearch:
         first, last = self._window(asked.page, len(totals), "property")
         page = list(totals.items())[first:last]
         labels = self._relation_labels(dict(page))
-        body = [[relation, labels[relation], str(count)] for relation, count in page]
+        body = [
+            [relation, shortened(labels[relation], 100), str(count)] for relation, count in page
+        ]
         table = markdown(["property", "propertyLabel", "rows"], body)
         more = f' Add "page {asked.page + 1}" to properties for more.' if last < len(totals) else ""
         text = (
