@@ -16,12 +16,10 @@ from hopling.errors import SettingsError
 from hopling.graphs.base import Direction, Edge
 from hopling.graphs.build import LITERAL, RELATION, trigram_bucket
 from hopling.graphs.layout import LoadReport, map_arrays, read_manifest
-from hopling.graphs.names import Label, chosen, folded, likeness
+from hopling.graphs.names import MAX_CANDIDATES, MIN_LIKENESS, Label, chosen, folded, likeness
 from hopling.graphs.terms import Namespace, Triple
 
 _MAX_POSTINGS = 20_000  # a piece in more labels than this says little about which is meant
-_MAX_CANDIDATES = 50
-_MIN_LIKENESS = 0.6
 
 
 class HopIndex:
@@ -265,11 +263,11 @@ class HopIndex:
             return []
         rows, shared = np.unique(np.concatenate(postings), return_counts=True)
         lengths = np.diff(np.asarray(self._label_start))[rows]
-        best = np.argsort(-2.0 * shared / (lengths + len(key)), kind="stable")[:_MAX_CANDIDATES]
+        best = np.argsort(-2.0 * shared / (lengths + len(key)), kind="stable")[:MAX_CANDIDATES]
         scored = []
         for row in rows[best].tolist():
             text = folded(self._label_at(row))
-            if text != key and (score := likeness(key, text)) >= _MIN_LIKENESS:
+            if text != key and (score := likeness(key, text)) >= MIN_LIKENESS:
                 scored.append((-score, text, row))
         return [row for _, _, row in sorted(scored)]
 

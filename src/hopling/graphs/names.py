@@ -5,9 +5,13 @@ is never changed.
 """
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
+
+MAX_CANDIDATES = 50
+MIN_LIKENESS = 0.6
 
 
 class Label(NamedTuple):
@@ -61,3 +65,38 @@ def trigrams(name: str) -> set[str]:
     """
     padded = f" {name} "
     return {padded[i : i + 3] for i in range(len(padded) - 2)}
+
+
+class NameTable:
+    """Labels in memory, found by name; for graphs that have no index of their own."""
+
+    def __init__(self, labels: Iterable[tuple[str, str]]):
+        self._rows = sorted(set(labels), key=lambda row: (row[1], row[0]))
+        self._keys = [folded(text) for text, _ in self._rows]
+        self._by_key: dict[str, list[int]] = {}
+        self._by_trigram: dict[str, list[int]] = {}
+        for i, key in enumerate(self._keys):
+            self._by_key.setdefault(key, []).append(i)
+        for key, rows in self._by_key.items():
+            for piece in trigrams(key):
+                self._by_trigram.setdefault(piece, []).append(rows[0])
+
+    def find(self, name: str, limit: int) -> list[str]:
+        """Return ids whose label is the name: exact first, then case-folded, then similar."""
+        key = folded(name)
+        if not key or limit < 1:
+            return []
+        same = self._by_key.get(key, [])
+        rows = sorted(same, key=lambda i: self._rows[i][0] != name)
+        if len(rows) < limit:
+            for _, other in self._similar(key):
+                rows += self._by_key[other]
+        return list(dict.fromkeys(self._rows[i][1] for i in rows))[:limit]
+
+    def _similar(self, key: str) -> list[tuple[float, str]]:
+        pieces = trigrams(key)
+        shared = Counter(i for piece in pieces for i in self._by_trigram.get(piece, ()))
+        by_overlap = sorted(shared, key=lambda i: (-shared[i] / (len(self._keys[i]) + len(key)), i))
+        others = [self._keys[i] for i in by_overlap[:MAX_CANDIDATES]]
+        scored = [(-likeness(key, other), other) for other in others if other != key]
+        return sorted(pair for pair in scored if -pair[0] >= MIN_LIKENESS)

@@ -9,7 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TextIO
 
 from hopling.errors import DataError, SettingsError
 from hopling.graphs.terms import Triple, parse_triple
@@ -32,6 +32,7 @@ class Lines:
         self._on_progress = on_progress or (lambda done, total: None)
         self._done = 0
         self.total: int | None = None
+        self.place = ""  # of the line read last, for messages
 
     def triples(self, source: Path, scope: str) -> Iterator[Triple]:
         """Yield the triples of a file; `scope` keeps its blank nodes apart from other files'."""
@@ -84,6 +85,7 @@ class Lines:
             self._reject(source, number, "not UTF-8", line.decode("utf-8", "backslashreplace"))
             return
         if text:
+            self.place = f"{source}, line {number}"
             yield number, text
 
     def _reject(self, source: Path, number: int, rule: str, line: str) -> None:
@@ -114,11 +116,6 @@ def kind_of(source: Path) -> str:
         f"{source} ends in neither .nt (N-Triples), .tsv nor .txt (head, relation, tail), "
         "each also with .gz. Rename or convert it."
     )
-
-
-def open_source(source: Path) -> BinaryIO:
-    """Return the file's bytes, decompressed where its name ends in .gz."""
-    return gzip.open(source) if source.suffix == ".gz" else source.open("rb")  # type: ignore[return-value]
 
 
 def _fields(line: str, number: int) -> list[str]:

@@ -4,12 +4,13 @@ Every IRI, literal and language tag is validated before it is written, so that n
 wrote can become query text. Escapes of N-Triples are decoded once, when a file is read.
 """
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hopling.errors import ToolError
+from hopling.errors import SettingsError, ToolError
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
@@ -28,6 +29,15 @@ _CHARACTERS = {
 _WRITTEN = str.maketrans(
     {"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\b": r"\b", "\f": r"\f"}
 )
+
+# IRIs, strings, comments, variables and escaped characters, in which SERVICE is only text
+_QUERY_TEXT = re.compile(
+    r"""<[^<>"{}|^`\\\s]*>"""
+    r"""|\"\"\"(?:[^"\\]|\\.|"(?!""))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''"""
+    r"""|"(?:[^"\\\n\r]|\\.)*"|'(?:[^'\\\n\r]|\\.)*'|\#[^\n\r]*|[?$]\w+|\\[^uU]""",
+    re.DOTALL,
+)
+_SERVICE = re.compile(r"(?<![:_])SERVICE|\\[uU]", re.IGNORECASE)
 
 _NODE = r"(?:<([^<>\"{}|^`\x00-\x20]*)>|_:([\w:](?:[\w.\-:]*[\w\-:])?))"
 _TRIPLE = re.compile(
@@ -142,6 +152,51 @@ def write_literal(text: str, *, language: str = "", datatype: str = "") -> str:
             raise ToolError(f"{language!r} is not a language tag; one looks like 'en' or 'pt-BR'.")
         return f"{written}@{language}"
     return f"{written}^^{write_iri(datatype)}" if datatype else written
+
+
+def refuse_service(query: str) -> None:
+    """Do nothing for a query that stays within its own store.
+
+    Raises SettingsError for one with SERVICE, by which a server calls another address, also when
+    escapes outside strings could spell it.
+    """
+    found = _SERVICE.search(_QUERY_TEXT.sub(" ", query))
+    if found:
+        raise SettingsError(
+            f"The query holds {found[0]!r}: hopling runs no query that can call another server. "
+            "Ask each endpoint by itself."
+        )
+
+
+def parse_results(body: bytes | str, namespace: Namespace) -> bool | list[dict[str, Term]]:
+    """Return the rows of SPARQL results in JSON with short ids, or the truth of an ASK.
+
+    An unbound variable is absent from its row; a blank node keeps `_:`, and is no id.
+    Raises ValueError when the body is anything else, also when it was cut short.
+    """
+    results = json.loads(body)
+    try:
+        if "boolean" in results:
+            if not isinstance(results["boolean"], bool):
+                raise ValueError("the answer to an ASK is neither true nor false")
+            return results["boolean"]
+        rows = results["results"]["bindings"]
+        return [{name: _bound(term, namespace) for name, term in row.items()} for row in rows]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"it holds no SPARQL results ({error!r})") from error
+
+
+def _bound(term: dict[str, str], namespace: Namespace) -> Term:
+    kind, value = term["type"], term["value"]
+    if kind == "uri":
+        return Term(namespace.shorten(value))
+    if kind == "bnode":
+        return Term(f"_:{value}")
+    if kind in ("literal", "typed-literal"):
+        datatype = term.get("datatype", "")
+        datatype = "" if datatype == XSD_STRING else datatype
+        return Term(value, True, datatype, term.get("xml:lang", "").lower())
+    raise ValueError(f"it holds a term of type {kind!r}")
 
 
 def decode(text: str) -> str:
