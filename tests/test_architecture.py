@@ -39,7 +39,7 @@ KNOWS = {
 HEAVY = {"torch", "transformers", "trl", "peft", "accelerate", "datasets"}
 SLOW_TO_IMPORT = {*HEAVY, "pandas", "matplotlib", "httpx", "typer", "rich"}
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
-MACHINE_PATH = re.compile(r"(?<![\w./>])/(?:work|home|root|Users|mnt)/\w|[A-Z]:\\\\?Users")
+MACHINE_PATH = re.compile(r"(?<![\w./>])/(?:work|home|root|Users|mnt)/\w{2}|[A-Z]:\\\\?Users")
 
 
 def test_modules_import_only_what_stands_to_their_left() -> None:
