@@ -140,7 +140,7 @@ def by_hops(rows: Iterable[Row]) -> dict[int, list[Row]]:
 
 def in_turn(groups: dict[Any, list[Row]]) -> list[Row]:
     """Return the first row of every group, then the second of every group that has one, and on."""
-    longest = max(map(len, groups.values()))
+    longest = max(map(len, groups.values()), default=0)
     return [group[i] for i in range(longest) for group in groups.values() if i < len(group)]
 
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopling import records
@@ -44,6 +44,7 @@ def test_a_torn_line_longer_than_a_block_is_set_aside_whole(tmp_path: Path) -> N
     assert (tmp_path / "rows.jsonl.torn").read_text() == torn + "\n"
 
 
+@settings(deadline=None, max_examples=50)
 @given(cut=st.integers(min_value=0), rows=st.lists(st.text(), min_size=1, max_size=4))
 def test_a_cut_at_any_byte_loses_at_most_the_row_it_hit(
     tmp_path_factory: pytest.TempPathFactory, cut: int, rows: list[str]

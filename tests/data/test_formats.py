@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopling.data import formats
@@ -62,6 +62,7 @@ def test_written_episodes_come_back_whole(tmp_path: Path) -> None:
     assert formats.read_episodes(path) == episodes
 
 
+@settings(deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs"])), cut=st.booleans())
 def test_any_text_survives_the_file(
     tmp_path_factory: pytest.TempPathFactory, text: str, cut: bool
