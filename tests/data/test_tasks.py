@@ -275,7 +275,7 @@ def test_answers_take_the_names_that_the_graph_prints() -> None:
         Task("a", "?", answers=("Kingdom of Romania", "x"), answer_ids=("m.1", "m.2")),
         Task("b", "?", answers=("Rome",)),
     ]
-    named = relabeled(tasks, Labels())  # type: ignore[arg-type]
+    named = relabeled(tasks, Labels())
     assert [task.answers for task in named] == [("Romania", "m.2"), ("Rome",)]
 
 
