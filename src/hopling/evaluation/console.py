@@ -35,7 +35,7 @@ def table(report: Report) -> Table:
         cells += [_percent(stage["by_hops"].get(hop, {}).get("exact_match")) for hop in hops]
         if has_unseen:
             cells.append(_percent((stage["unseen"] or {"means": {}})["means"].get("exact_match")))
-        made.add_row(*map(Text, [name, *cells]))
+        made.add_row(_safe(name), *map(Text, cells))
     return made
 
 
@@ -44,17 +44,20 @@ def show_episode(episode: Episode, console: Console) -> None:
 
     Control characters in a graph's or a policy's text are replaced, so that they move no cursor.
     """
-    console.print(Text(f"Task {episode.task.id}: {episode.task.question}", style="bold"))
+    console.print(_safe(f"Task {episode.task.id}: {episode.task.question}", style="bold"))
     for segment in episode.segments:
         trained = ", trained" if segment.source == "policy" else ""
         num = f", {len(segment.tokens)} tokens" if segment.tokens else ""
         console.rule(Text(f"{segment.source}{trained}{num}"), align="left", style="dim")
-        text = segment.text.translate(_CONTROL).strip("\n")
-        console.print(Text(text, style=_STYLES[segment.source]))
+        console.print(_safe(segment.text.strip("\n"), style=_STYLES[segment.source]))
     ending = episode.ending.value if episode.ending else "not over"
     gold = ", ".join(episode.task.answers) or "none"
     console.rule(style="dim")
-    console.print(Text(f"{ending} {episode.reason}".strip() + f"; gold: {gold}"))
+    console.print(_safe(f"{ending} {episode.reason}".strip() + f"; gold: {gold}"))
+
+
+def _safe(text: str, *, style: str = "") -> Text:
+    return Text(text.translate(_CONTROL), style=style)
 
 
 def _percent(row: Mapping[str, Any] | None) -> str:
