@@ -1,10 +1,13 @@
 """Suites that any class of one's own can run: each raises AssertionError with a sentence.
 
+check_graph(MyGraph(), ["m.1", "m.2"])
 check_tool(MyTool(graph), {"entities": ["m.1"], "direction": "outgoing"})
 check_dialect(MyDialect(), calls=[Call("Search", {...})], answers=[Answer("{A}")])
 """
 
 import json
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,7 +25,10 @@ from hopling.episode import (
     Task,
 )
 from hopling.errors import ToolError
+from hopling.graphs.base import Direction, Edge, Graph
 
+_DIRECTIONS: tuple[Direction, Direction] = ("outgoing", "incoming")
+_NO_NODES = ["no such node", "", "x> ?p ?o } #", "http://x.example/a> <b", "_:b0", "\ud800", "\x00"]
 _SECRETS = frozenset({"answers", "answer_ids", "evidence", "hints"})
 
 
@@ -166,4 +172,91 @@ def _unplaced(actions: Sequence[Action]) -> list[Action]:
     return [replace(a, span=(0, 0)) if isinstance(a, Call) else a for a in actions]
 
 
-__all__ = ["SealedTask", "check_dialect", "check_tool"]
+def check_graph(graph: Graph, nodes: Sequence[str]) -> None:
+    """Check that a graph's answers agree with each other, are sorted, and that ids are only ids.
+
+    `nodes` are some of the graph's ids; ones with edges and labels check the most.
+    """
+    assert nodes, "name some of the graph's nodes"
+    assert graph.resolve(nodes) == list(nodes), f"{nodes} do not resolve to themselves"
+    for direction in _DIRECTIONS:
+        counts = graph.counts(nodes, direction)
+        rows = graph.neighbors(nodes, direction)
+        assert len(counts) == len(rows) == len(nodes), f"{direction}: one answer a node is due"
+        for node, counted, edges in zip(nodes, counts, rows, strict=True):
+            where = f"{direction} edges of {node!r}"
+            _check_edges(where, counted, edges)
+            _check_narrowed(graph, node, direction, edges)
+            _check_turned(graph, node, direction, edges)
+        singly = [graph.neighbors([node], direction)[0] for node in nodes]
+        assert singly == rows, f"{direction}: nodes asked together and alone differ"
+        assert graph.neighbors([*nodes, *nodes], direction) == [*rows, *rows], (
+            f"{direction}: a node asked twice in one call differs"
+        )
+        assert graph.counts(nodes, direction) == counts, f"{direction}: equal calls differ"
+    _check_labels(graph, nodes)
+    _check_strangers(graph, nodes[0])
+
+
+def _check_edges(where: str, counted: Mapping[str, int], edges: Sequence[Edge]) -> None:
+    assert list(edges) == sorted(edges), f"the {where} are not sorted"
+    assert list(counted) == sorted(counted), f"the relations of the {where} are not sorted"
+    found = Counter(edge.relation for edge in edges)
+    assert dict(counted) == dict(found), f"{where}: counted {dict(counted)}, found {dict(found)}"
+    nodes = [edge for edge in edges if not edge.literal]
+    assert len(nodes) == len(set(nodes)), f"the {where} hold one twice"
+
+
+def _check_narrowed(graph: Graph, node: str, direction: Direction, edges: Sequence[Edge]) -> None:
+    relations = sorted({edge.relation for edge in edges})
+    for wanted in ([], ["no such relation"], relations[:1], [*relations[1:], "x> ?p ?o } #"]):
+        (narrowed,) = graph.neighbors([node], direction, wanted)
+        expected = [edge for edge in edges if edge.relation in wanted]
+        assert narrowed == expected, f"{node!r} {direction} by {wanted}: {narrowed}"
+    for limit in {0, 1, max(0, len(edges) - 1), len(edges), len(edges) + 1}:
+        (cut,) = graph.neighbors([node, node], direction, None, limit)[:1]
+        assert cut == edges[:limit], f"{node!r} {direction} at most {limit}: {cut}"
+
+
+def _check_turned(graph: Graph, node: str, direction: Direction, edges: Sequence[Edge]) -> None:
+    back: Direction = "incoming" if direction == "outgoing" else "outgoing"
+    ends = [edge for edge in edges if not edge.literal and not edge.value.startswith("_:")][:20]
+    values = [edge.value for edge in ends]
+    assert graph.resolve(values) == values, f"a value among {values} is no id"
+    for edge, others in zip(ends, graph.neighbors(values, back), strict=True):
+        assert Edge(edge.relation, node) in others, f"{edge} of {node!r} is not {back} there"
+
+
+def _check_labels(graph: Graph, nodes: Sequence[str]) -> None:
+    labels = graph.labels(nodes)
+    assert len(labels) == len(nodes), "one label or None a node is due"
+    assert graph.labels(nodes) == labels, "equal calls for labels differ"
+    for node, label in zip(nodes, labels, strict=True):
+        if label is not None:
+            found = graph.find(label, limit=1000)
+            assert node in found, f"find({label!r}) does not give {node!r}"
+            assert len(found) == len(set(found)), f"find({label!r}) gives a node twice"
+            assert graph.find(label, limit=1) == found[:1], f"find({label!r}) depends on limit"
+            assert node in graph.find(unicodedata.normalize("NFD", label), limit=1000), (
+                f"find does not give {node!r} for the decomposed form of {label!r}"
+            )
+    assert graph.find("") == [], "an empty name finds nodes"
+
+
+def _check_strangers(graph: Graph, node: str) -> None:
+    num = len(_NO_NODES)
+    assert graph.resolve(_NO_NODES) == [None] * num, "a name that is no node resolves"
+    assert graph.labels(_NO_NODES) == [None] * num, "a name that is no node has a label"
+    for direction in _DIRECTIONS:
+        assert graph.counts(_NO_NODES, direction) == [{}] * num, "what is no node has edges"
+        assert graph.neighbors(_NO_NODES, direction) == [[]] * num, "what is no node has edges"
+        mixed = graph.neighbors(["no such node", node], direction)
+        assert mixed == [[], graph.neighbors([node], direction)[0]], "a stranger moves the answers"
+        assert graph.counts([], direction) == [], "no nodes, but counts"
+        assert graph.neighbors([], direction) == [], "no nodes, but edges"
+    for name in _NO_NODES:
+        assert not {*graph.find(name)} - {*graph.resolve(graph.find(name))}, f"find({name!r})"
+    assert graph.resolve([]) == graph.labels([]) == []
+
+
+__all__ = ["SealedTask", "check_dialect", "check_graph", "check_tool"]
