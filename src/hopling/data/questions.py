@@ -102,7 +102,11 @@ def _webqsp_checked(row: Row) -> Task:
 
 
 def _webqsp(
-    id: str, question: str, topics: Mapping[str, str], parses: list[Row], split: str | None = None
+    id: str,
+    question: str,
+    topics: Mapping[str, str],
+    parses: Sequence[Row],
+    split: str | None = None,
 ) -> Task:
     """The gold parse is the first exact one, else the first one with answers."""
     answered = [parse for parse in parses if parse["answers"]]

@@ -203,9 +203,7 @@ def _task(row: Row) -> Task:
     if not known["answers"]:
         raise _BrokenRule("answers is empty; a task without a gold answer cannot be scored")
     if known["answer_ids"] and len(known["answer_ids"]) != len(known["answers"]):
-        raise _BrokenRule(
-            "answer_ids has another length than answers; expected one id each"
-        )
+        raise _BrokenRule("answer_ids has another length than answers; expected one id each")
     hints = known.get("hints", {})
     if not isinstance(hints, dict):
         raise _BrokenRule(f"hints is {hints!r}; expected an object")
