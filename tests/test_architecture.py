@@ -36,6 +36,14 @@ KNOWS = {
     "training": {"errors", "settings", "records", "episode", "dialects", "policies", "rewards"}
     | {"environment", "rollout", "evaluation"},
 }
+# Where the names that `from hopling import ...` offers come from.
+HOMES = {
+    name: home.removeprefix("hopling.")
+    for name, home in {
+        **{n: vars(hopling)[n].__module__ for n in hopling.__all__ if n in vars(hopling)},
+        **vars(hopling)["_LAZY"],
+    }.items()
+}
 HEAVY = {"torch", "transformers", "trl", "peft", "accelerate", "datasets"}
 SLOW_TO_IMPORT = {*HEAVY, "pandas", "matplotlib", "httpx", "typer", "rich"}
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
@@ -215,11 +223,10 @@ def imports(path: Path) -> Iterator[tuple[int, str]]:
 
 def hopling_imports(path: Path) -> Iterator[tuple[int, str]]:
     """Yield line and name below hopling; a name that `__init__` offers counts as its home."""
-    homes = {name: getattr(hopling, "_LAZY").get(name, "") for name in hopling.__all__}  # noqa: B009
     for line, name in imports(path):
         if name.startswith("hopling."):
             inner = name.removeprefix("hopling.")
-            yield line, homes.get(inner, "").removeprefix("hopling.") or inner
+            yield line, HOMES.get(inner, inner)
 
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

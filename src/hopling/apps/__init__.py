@@ -1,1 +1,1 @@
-
+"""Programs for people: the command line."""

@@ -1,1 +1,1 @@
-
+"""Who writes the turns: scripts, local models, servers."""

@@ -1,1 +1,1 @@
-
+"""One file per paper that puts the parts in order."""

@@ -1,1 +1,1 @@
-
+"""Imitation and practice: SFT, GRPO, and what they weigh."""
