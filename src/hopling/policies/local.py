@@ -22,12 +22,12 @@ from transformers import (
 from hopling.episode import Completion, View
 from hopling.errors import SettingsError
 from hopling.policies.encoding import TokenizerEncoder
-from hopling.policies.local_cache import MIN_SPARE_COLUMNS, KeyValues, joined
+from hopling.policies.local_cache import SPARE_COLUMNS, KeyValues, joined
 from hopling.policies.local_stops import Stops
 from hopling.policies.local_turn import Turn
 from hopling.policies.sampling import Sampling
 
-MAX_CHUNK_TOKENS = 8192  # of one forward pass over prompts or observations, padding included
+MAX_CHUNK_TOKENS = 16384  # of one forward pass over prompts or observations, padding included
 MAX_PADDING = 1.5  # length of a batch's longest chunk over that of its shortest
 MAX_FINISHED_SHARE = 0.2  # of a batch, before the rows still in work move to a smaller one
 DEFAULT_SAMPLING = Sampling()
@@ -195,8 +195,8 @@ class LocalModel:
                 finished, going = (~going_B).nonzero()[:, 0], going_B.nonzero()[:, 0]
                 self._parts.append(rows.take(finished))
                 places.append(index_B[finished].tolist())
-                rows, index_B, tokens_B = rows.take(going), index_B[going], tokens_B[going]
-                going_B = going_B[going]
+                rows = rows.take(going, spare=SPARE_COLUMNS)
+                index_B, tokens_B, going_B = index_B[going], tokens_B[going], going_B[going]
             logits_BV = self._extend(rows, tokens_B[:, None], going_B[:, None])
         self._parts.append(rows)
         places.append(index_B.tolist())
@@ -212,7 +212,7 @@ class LocalModel:
         """Return keys and values, the logits after each last token (B, V), and the rows' order."""
         self._forget_after_update()
         pieces = [*self._continued(views), *self._begun(views)]
-        rows = joined([piece[0] for piece in pieces])
+        rows = joined([piece[0] for piece in pieces], spare=SPARE_COLUMNS)
         order = [i for piece in pieces for i in piece[2]]
         return rows, torch.cat([piece[1] for piece in pieces]), order
 
@@ -224,7 +224,8 @@ class LocalModel:
             chunks = [views[i].tokens[len(kept.tokens) :] for i, kept in here]
             for bucket in _buckets(chunks):
                 index = torch.tensor([here[b][1].row for b in bucket], device=self.device)
-                taken = rows.take(index)
+                width = max(len(chunks[b]) for b in bucket)
+                taken = rows.take(index, spare=width + SPARE_COLUMNS)
                 logits_BV = self._extend_ragged(taken, [chunks[b] for b in bucket])
                 yield taken, logits_BV, [here[b][0] for b in bucket]
 
@@ -243,7 +244,7 @@ class LocalModel:
             order = [i for b in bucket for i in members[prompts[b]]]
             copies = [place for place, b in enumerate(bucket) for _ in members[prompts[b]]]
             index = torch.tensor(copies, device=self.device)
-            yield rows.take(index), logits_BV[index], order
+            yield rows.take(index, spare=SPARE_COLUMNS), logits_BV[index], order
 
     def _known(self, view: View) -> _Kept | None:
         kept = self._kept.get(view.key)
@@ -298,7 +299,7 @@ def _buckets(chunks: Sequence[Sequence[int]]) -> list[list[int]]:
     for index in sorted(range(len(chunks)), key=lambda i: len(chunks[i])):
         length = len(chunks[index])
         fits = buckets and length * (len(buckets[-1]) + 1) <= MAX_CHUNK_TOKENS
-        if not fits or length > MAX_PADDING * shortest + MIN_SPARE_COLUMNS:
+        if not fits or length > MAX_PADDING * shortest + SPARE_COLUMNS:
             buckets.append([])
             shortest = length
         buckets[-1].append(index)

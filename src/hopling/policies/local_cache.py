@@ -10,19 +10,21 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, DynamicLayer
 
-MIN_SPARE_COLUMNS = 64
+SPARE_COLUMNS = 64
 
 
 class GrowingLayer(DynamicLayer):
     """A layer's keys and values in a buffer with spare columns, so that a token copies nothing."""
 
-    def __init__(self, buffers: tuple[torch.Tensor, torch.Tensor] | None = None) -> None:
+    def __init__(
+        self, buffers: tuple[torch.Tensor, torch.Tensor] | None = None, *, num_columns: int = 0
+    ) -> None:
         super().__init__()
-        self.num_columns = 0
+        self.num_columns = num_columns
         if buffers is not None:
             self.key_buffer_BHSD, self.value_buffer_BHSD = buffers
             self.is_initialized = True
-            self._show(buffers[0].shape[2])
+            self._show(num_columns)
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
@@ -34,7 +36,7 @@ class GrowingLayer(DynamicLayer):
             self.is_initialized = True
         else:
             if end > self.key_buffer_BHSD.shape[2]:
-                num_columns = end + max(MIN_SPARE_COLUMNS, end // 4)
+                num_columns = end + max(SPARE_COLUMNS, end // 4)
                 self.key_buffer_BHSD = _widened(self.key_buffer_BHSD, start, num_columns)
                 self.value_buffer_BHSD = _widened(self.value_buffer_BHSD, start, num_columns)
             self.key_buffer_BHSD[:, :, start:end] = key_states
@@ -71,46 +73,51 @@ class KeyValues:
         """The number of tokens in each row."""
         return self.valid_BS.sum(dim=1)
 
-    def take(self, rows: torch.Tensor) -> "KeyValues":
-        """Return copies of the rows, without the columns that are holes in all of them."""
+    def take(self, rows: torch.Tensor, *, spare: int = 0) -> "KeyValues":
+        """Return copies of the rows, without the columns that are holes in all of them.
+
+        `spare` is how many columns can be appended without another copy.
+        """
         valid_BS = self.valid_BS[rows]
         width = int(valid_BS.sum(dim=1).max())
         # a stable sort moves the holes to the left and keeps the tokens in order
         order_BS = valid_BS.to(torch.uint8).sort(dim=1, stable=True).indices[:, -width:]
-        layers = [
-            GrowingLayer(
-                (
-                    _picked(layer.key_buffer_BHSD, rows, order_BS),
-                    _picked(layer.value_buffer_BHSD, rows, order_BS),
-                )
-            )
-            for layer in self.layers
-        ]
+        wide_BS = torch.nn.functional.pad(order_BS, (0, spare))
+        layers = []
+        for layer in self.layers:
+            keys = _picked(layer.key_buffer_BHSD, rows, wide_BS)
+            values = _picked(layer.value_buffer_BHSD, rows, wide_BS)
+            layers.append(GrowingLayer((keys, values), num_columns=width))
         return KeyValues(layers, valid_BS.gather(1, order_BS))
 
 
-def joined(parts: Sequence[KeyValues]) -> KeyValues:
-    """Return the rows of all parts, one below the other."""
+def joined(parts: Sequence[KeyValues], *, spare: int = 0) -> KeyValues:
+    """Return the rows of all parts, one below the other, with `spare` columns to append to."""
     if len(parts) == 1:
         return parts[0]
     width = max(part.valid_BS.shape[1] for part in parts)
-    valid_BS = torch.cat([_padded(part.valid_BS, width, dim=1) for part in parts])
     layers = []
     for stack in zip(*(part.layers for part in parts), strict=True):
-        keys = torch.cat([_padded(layer.keys, width, dim=2) for layer in stack])
-        values = torch.cat([_padded(layer.values, width, dim=2) for layer in stack])
-        layers.append(GrowingLayer((keys, values)))
-    return KeyValues(layers, valid_BS)
+        keys = _stacked([layer.keys for layer in stack], width, spare)
+        values = _stacked([layer.values for layer in stack], width, spare)
+        layers.append(GrowingLayer((keys, values), num_columns=width))
+    pad = torch.nn.functional.pad
+    valid = [pad(part.valid_BS, (width - part.valid_BS.shape[1], 0)) for part in parts]
+    return KeyValues(layers, torch.cat(valid))
 
 
-def _padded(tensor: torch.Tensor, width: int, *, dim: int) -> torch.Tensor:
-    missing = width - tensor.shape[dim]
-    if missing == 0:
-        return tensor
-    shape = list(tensor.shape)
-    shape[dim] = missing
-    # zeros, since a NaN in a hole would pass through the attention's weight of 0
-    return torch.cat([tensor.new_zeros(shape), tensor], dim=dim)
+def _stacked(tensors: Sequence[torch.Tensor], width: int, spare: int) -> torch.Tensor:
+    _, num_heads, _, size = tensors[0].shape
+    num_rows = sum(len(tensor) for tensor in tensors)
+    buffer_BHSD = tensors[0].new_empty(num_rows, num_heads, width + spare, size)
+    start = 0
+    for tensor in tensors:
+        rows = buffer_BHSD[start : start + len(tensor)]
+        # zeros, since a NaN in a hole would pass through the attention's weight of 0
+        rows[:, :, : width - tensor.shape[2]] = 0
+        rows[:, :, width - tensor.shape[2] : width] = tensor
+        start += len(tensor)
+    return buffer_BHSD
 
 
 def _picked(buffer_BHSD: torch.Tensor, rows: torch.Tensor, order_BS: torch.Tensor) -> torch.Tensor:
