@@ -21,8 +21,8 @@ class ChatFormat:
     """How one family writes messages.
 
     `system`, `user` and `assistant` are what stands before a message of that role, `end` ends one,
-    and `gap` comes between an end and the next message. The texts have the slots {system}, {user}
-    and {tools}; a system text that is not empty is followed by `system_gap`.
+    and `gap` comes between an end and the next message. The texts have the slots {system}, {user},
+    {tools}, and {lead}: the system text with `system_gap` after it, or nothing where it is empty.
     An observation stands between `before` and `after`, several have `between` between them, and all
     of a turn's between `reply_start` and `reply_end`.
     """
@@ -58,7 +58,8 @@ class ChatFormat:
 def opening(form: ChatFormat, prompt: Prompt, tools: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the pieces of text before the policy's first turn."""
     slots = {
-        "{system}": prompt.system and prompt.system + form.system_gap,
+        "{system}": prompt.system,
+        "{lead}": prompt.system and prompt.system + form.system_gap,
         "{user}": prompt.user,
         "{tools}": form.tool_gap.join(_schema(tool, form.tool_indent) for tool in tools),
     }
@@ -98,7 +99,7 @@ def merged(pieces: Sequence[str]) -> list[str]:
 
 def _filled(template: str, slots: Mapping[str, str]) -> str:
     # one pass, so that a slot's name inside a question stays as it is
-    return re.sub(r"\{(?:system|user|tools)\}", lambda match: slots[match[0]], template)
+    return re.sub(r"\{(?:system|lead|user|tools)\}", lambda match: slots[match[0]], template)
 
 
 def _schema(tool: Mapping[str, Any], indent: int | None) -> str:
@@ -123,7 +124,7 @@ qwen = ChatFormat(
     end=_END,
     gap="\n",
     grammar=TaggedJson(),
-    system_text_with_tools="{system}# Tools\n\nYou may call one or more functions to assist with "
+    system_text_with_tools="{lead}# Tools\n\nYou may call one or more functions to assist with "
     "the user query.\n\nYou are provided with function signatures within <tools></tools> XML tags:"
     "\n<tools>\n{tools}\n</tools>\n\nFor each function call, return a json object with function "
     "name and arguments within <tool_call></tool_call> XML tags:\n<tool_call>\n"
@@ -168,7 +169,7 @@ smollm2 = ChatFormat(
     end=_END,
     gap="\n",
     grammar=TaggedJson(),
-    system_text_with_tools="{system}Tools that you can call, one JSON schema a line:\n<tools>\n"
+    system_text_with_tools="{lead}Tools that you can call, one JSON schema a line:\n<tools>\n"
     '{tools}\n</tools>\nCall one with <tool_call>\n{"name": "TOOL", "arguments": {...}}\n'
     "</tool_call>",
     system_gap="\n\n",
@@ -186,8 +187,8 @@ compact = ChatFormat(
     assistant=(Markup("<|assistant|>"),),
     end=Markup("<|end|>"),
     grammar=Lines(),
-    user_text="{system}{user}",
-    user_text_with_tools="{system}{user}",
+    user_text="{lead}{user}",
+    user_text_with_tools="{lead}{user}",
     system_gap="\n",
     before=(Markup("<|tool|>"),),
     after=(Markup("<|end|>"),),

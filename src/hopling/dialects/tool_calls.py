@@ -96,10 +96,14 @@ class ToolCalls:
         """
         result: list[str] = []
         position = 0
-        for start, end in dict.fromkeys(one.span for one in self.format.grammar.read(text)):
+        for start, end in dict.fromkeys(call.span for call in self._calls(text)):
             result += [text[position:start], *_tagged(text[start:end], self.format.grammar.tags)]
             position = end
         return chat.merged([*result, text[position:], self.format.end])
+
+    def _calls(self, text: str) -> list[Call]:
+        found = self.format.grammar.read(text)
+        return [one.action for one in found if isinstance(one.action, Call)]
 
 
 def _answer(text: str, found: Sequence[Found], *, cut: bool) -> list[tuple[int, Action]]:
@@ -124,16 +128,11 @@ def _answer(text: str, found: Sequence[Found], *, cut: bool) -> list[tuple[int, 
     return [(starts[-1], Answer(text[starts[-1] + len(MARKER) :].strip(), clean=False))]
 
 
-def _tagged(text: str, tags: Sequence[str]) -> list[str]:
+def _tagged(call: str, tags: Sequence[str]) -> list[str]:
     if not tags:
-        return [text]
+        return [call]
     head, tail = tags
-    if text.startswith(head):
-        inner = text[len(head) :]
-        if inner.endswith(tail):
-            return [Markup(head), inner[: -len(tail)], Markup(tail)]
-        return [Markup(head), inner]
-    return [text]
+    return [Markup(head), call[len(head) : -len(tail)], Markup(tail)]
 
 
 def _unplaced(action: Action) -> Action:
