@@ -108,7 +108,8 @@ def check_dialect(
     """
     assert dialect.stops, "no marker ends a turn"
     each: list[Action] = [*calls, *answers]
-    for actions in [[action] for action in each]:
+    together: list[Action] = list(calls)
+    for actions in filter(None, [*([action] for action in each), together]):
         for thought in ("", "A thought first."):
             text = dialect.write(actions, thought)
             read = dialect.parse(text)
