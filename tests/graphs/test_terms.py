@@ -53,7 +53,7 @@ def test_a_written_literal_reads_back_as_it_was(text: str) -> None:
     assert row["l"].value == text
 
 
-@pytest.mark.parametrize("tag", ["en\"", "en ", "-", "en--gb", "en@de", "> }"])
+@pytest.mark.parametrize("tag", ['en"', "en ", "-", "en--gb", "en@de", "> }"])
 def test_a_language_tag_that_is_none_is_refused(tag: str) -> None:
     """BUGS.md B01."""
     with pytest.raises(ToolError, match="language tag"):

@@ -69,11 +69,9 @@ def build_index(
             for triple in lines.triples(path, str(scope)):
                 graph.add(triple)
         for node, text in lines.labels(label_file) if label_file else ():
-            graph.labels.add((graph.node(node), Label("", text)))
+            graph.name(graph.node(node), Label("", text))
         arrays, report = _arrays(graph, lines)
-        suffixes = sorted(set(suffix for _, suffix in graph.literals))
-        manifest = {"suffixes": suffixes, "report": asdict(report)}
-        write_arrays(fresh, arrays, manifest)
+        write_arrays(fresh, arrays, {"report": asdict(report)})
     return report
 
 
@@ -102,11 +100,15 @@ class _Graph:
             self.numbers[name] = number
         return number
 
+    def name(self, node: int, label: Label) -> None:
+        if label.text.strip():
+            self.labels.add((node, label))
+
     def add(self, triple: Triple) -> None:
         head, relation, tail, suffix = triple
         if suffix is not None and relation in self.label_predicates:
             language = suffix[1:] if suffix.startswith("@") else ""
-            self.labels.add((self.node(head), Label(language, tail)))
+            self.name(self.node(head), Label(language, tail))
             return
         self.heads.append(self.node(head))
         self.kinds.append(self.relations.setdefault(self.node(relation), len(self.relations)))
@@ -136,11 +138,13 @@ def _arrays(graph: _Graph, lines: Lines) -> tuple[dict[str, np.ndarray], LoadRep
     edges = _distinct(edges)
 
     kind = np.array([terms[i][1] for i in order], np.uint8)
-    suffixes = {suffix: i for i, suffix in enumerate(sorted({s for _, s in graph.literals}))}
+    suffixes = sorted({suffix for _, suffix in graph.literals})
+    suffix_ids = {suffix: i for i, suffix in enumerate(suffixes)}
     arrays = {
         **_texts("term", [terms[i][0] for i in order]),
         "term_kind": kind,
-        "term_suffix": np.array([suffixes.get(terms[i][2], 0) for i in order], np.int32),
+        "term_suffix": np.array([suffix_ids.get(terms[i][2], 0) for i in order], np.int32),
+        **_texts("suffix", suffixes),
         "relation_term": relation_term,
         **_runs("outgoing", edges, len(terms)),
         **_runs("incoming", _turned(edges[:, kind[edges[2]] != LITERAL]), len(terms)),

@@ -34,7 +34,6 @@ class HopIndex:
         manifest = read_manifest(self.folder)
         report = manifest["report"] | {"examples": tuple(manifest["report"]["examples"])}
         self._report = LoadReport(**report)
-        self._suffixes: list[str] = manifest["suffixes"]
         self._namespace = Namespace(self._report.namespace)
         arrays = map_arrays(self.folder, manifest)
         self._arrays = arrays
@@ -180,7 +179,14 @@ class HopIndex:
 
     @cached_property
     def _languages(self) -> list[str]:
-        text, start = self._arrays["language_text"], self._arrays["language_start"]
+        return self._texts("language")
+
+    @cached_property
+    def _suffixes(self) -> list[str]:
+        return self._texts("suffix")
+
+    def _texts(self, name: str) -> list[str]:
+        text, start = self._arrays[f"{name}_text"], self._arrays[f"{name}_start"]
         return [str(text[start[i] : start[i + 1]], "utf-8") for i in range(len(start) - 1)]
 
     def _term(self, place: int) -> str:

@@ -34,12 +34,14 @@ def folded(name: str) -> str:
 def chosen(labels: Iterable[Label], languages: Sequence[str]) -> Label | None:
     """Return the label to show: a preferred language, `mul`, untagged, any; ties by text.
 
-    "en" also takes "en-gb", after every plain "en". The order of `labels` does not matter.
+    "en" also takes "en-gb", after every plain "en". The order of `labels` does not matter, and
+    a blank label is none.
 
     >>> chosen([Label("de", "Anna"), Label("mul", "Ana")], ["en"])
     Label(language='mul', text='Ana')
     """
-    return min(labels, key=lambda label: (_rank(label.language, languages), label), default=None)
+    visible = (label for label in labels if label.text.strip())
+    return min(visible, key=lambda label: (_rank(label.language, languages), label), default=None)
 
 
 def _rank(language: str, languages: Sequence[str]) -> int:
