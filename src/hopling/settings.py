@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from hopling.errors import SettingsError, nearest
@@ -50,17 +50,23 @@ class Described:
 
 
 def load(
-    cls: type[Settings], overrides: Mapping[str, object], *, file: Path | None = None
+    cls: type[Settings],
+    overrides: Mapping[str, object],
+    *,
+    file: Path | None = None,
+    presets: Mapping[str, object] = MappingProxyType({}),
 ) -> Settings:
-    """Return settings in which a value of `overrides` wins over the file's, and that over defaults.
+    """Return settings in which `overrides` win over the file, that over `presets` and defaults.
 
     Values may be strings, which are converted. The file is TOML, or JSON if its name ends so.
     Raises SettingsError for an unknown name, with the nearest known one, and for a bad value.
     """
-    changes = dict(_flat(read_file(file) if file else {}))
-    wins = dict(_flat(overrides))
-    won = {_key(name) for name in wins}
-    return _with(cls(), {n: v for n, v in changes.items() if _key(n) not in won} | wins)
+    changes: dict[str, object] = {}
+    for layer in (presets, read_file(file) if file else {}, overrides):
+        wins = dict(_flat(layer))
+        won = {_key(name) for name in wins}
+        changes = {n: v for n, v in changes.items() if _key(n) not in won} | wins
+    return _with(cls(), changes)
 
 
 def describe(settings: object) -> list[Described]:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hopling.episode import Episode
+from hopling.episode import Episode, Segment
 from hopling.evaluation.report import Report
 
 _STYLES = {"prompt": "dim", "policy": "bold cyan", "environment": "green"}
@@ -35,7 +35,7 @@ def table(report: Report) -> Table:
         cells += [_percent(stage["by_hops"].get(hop, {}).get("exact_match")) for hop in hops]
         if has_unseen:
             cells.append(_percent((stage["unseen"] or {"means": {}})["means"].get("exact_match")))
-        made.add_row(_safe(name), *map(Text, cells))
+        made.add_row(safe(name), *map(Text, cells))
     return made
 
 
@@ -44,19 +44,25 @@ def show_episode(episode: Episode, console: Console) -> None:
 
     Control characters in a graph's or a policy's text are replaced, so that they move no cursor.
     """
-    console.print(_safe(f"Task {episode.task.id}: {episode.task.question}", style="bold"))
+    console.print(safe(f"Task {episode.task.id}: {episode.task.question}", style="bold"))
     for segment in episode.segments:
-        trained = ", trained" if segment.source == "policy" else ""
-        num = f", {len(segment.tokens)} tokens" if segment.tokens else ""
-        console.rule(Text(f"{segment.source}{trained}{num}"), align="left", style="dim")
-        console.print(_safe(segment.text.strip("\n"), style=_STYLES[segment.source]))
+        show_segment(segment, console)
     ending = episode.ending.value if episode.ending else "not over"
     gold = ", ".join(episode.task.answers) or "none"
     console.rule(style="dim")
-    console.print(_safe(f"{ending} {episode.reason}".strip() + f"; gold: {gold}"))
+    console.print(safe(f"{ending} {episode.reason}".strip() + f"; gold: {gold}"))
 
 
-def _safe(text: str, *, style: str = "") -> Text:
+def show_segment(segment: Segment, console: Console) -> None:
+    """Print one segment in the color of its source, under who wrote it."""
+    trained = ", trained" if segment.source == "policy" else ""
+    num = f", {len(segment.tokens)} tokens" if segment.tokens else ""
+    console.rule(Text(f"{segment.source}{trained}{num}"), align="left", style="dim")
+    console.print(safe(segment.text.strip("\n"), style=_STYLES[segment.source]))
+
+
+def safe(text: str, *, style: str = "") -> Text:
+    """Return the text with control characters replaced, so that it moves no cursor."""
     return Text(text.translate(_CONTROL), style=style)
 
 
