@@ -1,26 +1,28 @@
-"""The hops of a gold query, in an order that needs few calls, and the answer off the rows shown."""
+"""The hops of a gold query, in an order that needs few calls, and the answer off the rows shown.
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+From the start entities, the step that needs the fewest calls comes next. The gold query is then
+asked over the rows that the episode has shown, so filters, UNION, ORDER BY and sub-selects mean
+what SPARQL says, and nothing enters the answer that was not printed.
+"""
 
-from rdflib import Graph as Triples
-from rdflib import Literal, URIRef
-from rdflib.query import ResultRow
-from rdflib.term import Node
-from rdflib.util import from_n3
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions, Store
 
 from hopling.data.compile import Plan, Walk
 from hopling.data.queries import Gold, Pattern, Triple, parsed
 from hopling.data.reading import Reading, Stuck
 from hopling.episode import Task
-from hopling.graphs.base import Direction
-from hopling.tools.tables import lexical
+from hopling.graphs.base import Direction, Edge
+from hopling.graphs.terms import Namespace
 
-FREEBASE = "http://rdf.freebase.com/ns/"
+FREEBASE = Namespace("http://rdf.freebase.com/ns/")
 TYPE = "type.object.type"
 
 
-def gold_query(task: Task, *, namespace: str = FREEBASE) -> Plan:
+def gold_query(task: Task, *, namespace: Namespace = FREEBASE) -> Plan:
     """Return the plan of the task's gold SPARQL, for `Compiler`.
 
     Raises Stuck when the task has none, or one of a form that no calls express.
@@ -36,26 +38,20 @@ class Hops:
 
     gold: Gold
     start: tuple[str, ...]
-    namespace: str
+    namespace: Namespace
 
     def __call__(self, reading: Reading) -> Walk:
         """Read what the query needs and return its answers over the rows read."""
-        shown = Shown(self.namespace)
+        shown = Shown(self.gold.sparql, self.namespace)
         for pattern in self.gold.patterns:
             conjunction = _Conjunction(pattern, self.start, reading)
             while visit := conjunction.next_visit():
                 rows = yield from reading.read(visit.nodes, visit.direction, visit.relations)
-                edges = [
-                    (node, edge.relation, edge.value)
-                    if visit.direction == "outgoing"
-                    else (edge.value, edge.relation, node)
-                    for node in visit.nodes
-                    for edge in rows[node]
-                ]
+                edges = list(_edges(visit, rows))
                 conjunction.note(visit, edges)
                 shown.add(edges)
             shown.add(conjunction.implied())
-        answers = shown.answers(self.gold)
+        answers = shown.answers()
         if not answers:
             raise Stuck("the rows that can be read hold no answer")
         return answers
@@ -75,6 +71,17 @@ class Visit:
         return list(dict.fromkeys(triple.relation for triple in self.triples))
 
 
+def _edges(visit: Visit, rows: Mapping[str, Sequence[Edge]]) -> Iterator[tuple[str, str, str]]:
+    for node in visit.nodes:
+        for relation, value, literal in rows[node]:
+            if literal:
+                yield node, relation, f'"{value}"'
+            elif visit.direction == "outgoing":
+                yield node, relation, value
+            else:
+                yield value, relation, node
+
+
 class _Conjunction:
     """What is known of each variable while the triples of one pattern are read."""
 
@@ -87,11 +94,14 @@ class _Conjunction:
         }
         self.pending = [t for t in pattern.triples if not _is_type(t)]
         self.types = [t for t in pattern.triples if _is_type(t)]
+        self.required = {
+            term for t in pattern.triples if not t.soft for term in (t.subject, t.object)
+        }
         self.edges: dict[Triple, set[tuple[str, str]]] = {}
 
     def next_visit(self) -> Visit | None:
         """Return the read that needs the fewest calls, None when nothing is left to read."""
-        if any(not nodes for nodes in self.domains.values()):
+        if any(self.domains.get(term, True) == set() for term in self.required):
             return None
         if not any(not triple.soft for triple in self.pending):
             self.pending += [t for t in self.types if not self._is_implied(t)]
@@ -189,29 +199,67 @@ def _is_type(triple: Triple) -> bool:
     return triple.relation == TYPE and not triple.object.startswith("?")
 
 
-@dataclass
 class Shown:
-    """The rows that an episode has shown, as triples that SPARQL can be asked over."""
+    """The rows that an episode has shown, as triples that a gold query can be asked over."""
 
-    namespace: str
-    triples: Triples = field(default_factory=Triples)
-    sources: dict[Node, str] = field(default_factory=dict)
+    def __init__(self, sparql: str, namespace: Namespace) -> None:
+        self.sparql = sparql
+        self.namespace = namespace
+        self.store = Store()
+        self.named = {match["text"]: match["suffix"] for match in _NAMED.finditer(sparql)}
+        known = " ".join(self.named.values())
+        self.datatypes = sorted(_FORMS, key=lambda name: name not in known)
 
     def add(self, edges: Iterable[tuple[str, str, str]]) -> None:
         """Add edges, given as (subject, relation, object)."""
         for subject, relation, value in edges:
-            self.triples.add((self._node(subject), self._node(relation), self._node(value)))
+            term = self._literal(value[1:-1]) if value.startswith('"') else self._node(value)
+            self.store.add(Quad(self._node(subject), self._node(relation), term))
 
-    def answers(self, gold: Gold) -> list[str]:
-        """Return the query's answers in the order that the query gives."""
-        rows = [row[0] for row in self.triples.query(gold.query) if isinstance(row, ResultRow)]
-        return [lexical(self.sources.get(node, str(node))) for node in dict.fromkeys(rows) if node]
+    def answers(self) -> list[str]:
+        """Return the query's answers in the order that the query gives, literals by their text."""
+        if re.search(r"\border\s+by\b", self.sparql, re.IGNORECASE) and self._is_mixed():
+            raise Stuck("the order compares values of different kinds")
+        rows = self.store.query(self.sparql)
+        assert isinstance(rows, QuerySolutions)
+        found = dict.fromkeys(row[0] for row in rows if row[0] is not None)
+        return [
+            term.value if isinstance(term, Literal) else self.namespace.shorten(term.value)
+            for term in found
+            if isinstance(term, Literal | NamedNode)
+        ]
 
-    def _node(self, term: str) -> Node:
-        literal = from_n3(term) if term.startswith('"') else None
-        node = literal if isinstance(literal, Literal) else URIRef(self._full(term))
-        self.sources[node] = term
-        return node
+    def _is_mixed(self) -> bool:
+        # pyoxigraph may abort the process when it sorts over 20 values that have no common order
+        literals = [quad.object for quad in self.store if isinstance(quad.object, Literal)]
+        return len(literals) > 20 and len({literal.datatype for literal in literals}) > 1
 
-    def _full(self, term: str) -> str:
-        return term if "://" in term else self.namespace + term
+    def _node(self, term: str) -> NamedNode:
+        return NamedNode(self.namespace.expand(term))
+
+    def _literal(self, text: str) -> Literal:
+        """Return the printed text as the query reads it: by a datatype that it names, if it can."""
+        suffix = self.named.get(text, "")
+        if suffix.startswith("@"):
+            return Literal(text, language=suffix[1:])
+        if suffix:
+            datatype = suffix[2:].replace("xsd:", _XSD).strip("<>")
+            return Literal(text, datatype=NamedNode(datatype))
+        for name in self.datatypes:
+            if re.fullmatch(_FORMS[name], text):
+                return Literal(text, datatype=NamedNode(_XSD + name))
+        return Literal(text)
+
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_NAMED = re.compile(r'"(?P<text>[^"\\\n]*)"(?P<suffix>@[A-Za-z-]+|\^\^(?:xsd:\w+|<[^>]*>))')
+_FORMS = {
+    "integer": r"[+-]?\d+",
+    "decimal": r"[+-]?\d*\.\d+",
+    "double": r"[+-]?\d+(\.\d+)?[eE][+-]?\d+",
+    "float": r"[+-]?\d+(\.\d+)?",
+    "dateTime": r"-?\d{4}-\d\d-\d\dT\S+",
+    "date": r"-?\d{4}-\d\d-\d\d",
+    "gYearMonth": r"-?\d{4}-\d\d",
+    "gYear": r"-?\d{4}",
+}

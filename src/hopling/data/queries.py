@@ -1,10 +1,9 @@
-"""Gold SPARQL as a plan: which hops must be read, in which order, and what the rows then answer.
+"""Gold SPARQL as triple patterns: what must be read before the query can be answered.
 
-rdflib parses the query and, over the rows that the episode has shown, answers it; so filters,
-UNION, ORDER BY and sub-selects mean what SPARQL says. What stands here is the order of the hops:
-from the start entities, whichever step needs the fewest calls comes next.
+rdflib parses the query; what is kept of it are its triple patterns, since each is one hop.
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -15,15 +14,15 @@ from rdflib import Literal, URIRef, Variable
 from rdflib.plugins.sparql.algebra import translateQuery
 from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.plugins.sparql.sparql import Query
 from rdflib.term import Node
 
 from hopling.data.reading import Stuck
+from hopling.graphs.terms import Namespace
 
 
 @dataclass(frozen=True)
 class Triple:
-    """One triple pattern; a term is `?name` for a variable, else a node's id or a literal.
+    """One triple pattern; a term is `?name` for a variable, a literal's text in quotes, or an id.
 
     A soft triple (of OPTIONAL, MINUS or EXISTS) is read but excludes nothing.
     """
@@ -59,15 +58,17 @@ class Pattern:
 class Gold:
     """A parsed query and the alternative conjunctions (one, without UNION) that it needs."""
 
-    query: Query
+    sparql: str
     patterns: tuple[Pattern, ...]
 
 
-def parsed(sparql: str, namespace: str) -> Gold:
+def parsed(sparql: str, namespace: Namespace) -> Gold:
     """Return the query with its triple patterns; ids are what is left without the namespace.
 
     Raises Stuck when it cannot be parsed or holds a form that has no hops.
     """
+    # a year typed as a date is no fault of ours, and Freebase's queries are full of them
+    logging.getLogger("rdflib.term").setLevel(logging.ERROR)
     try:
         query = translateQuery(parseQuery(sparql))
     except ParseException as error:
@@ -75,10 +76,10 @@ def parsed(sparql: str, namespace: str) -> Gold:
     patterns = tuple(_patterns(query.algebra, namespace))
     if not any(pattern.triples for pattern in patterns):
         raise Stuck("the query has no triple pattern")
-    return Gold(query, patterns)
+    return Gold(sparql, patterns)
 
 
-def _patterns(part: Any, namespace: str) -> list[Pattern]:
+def _patterns(part: Any, namespace: Namespace) -> list[Pattern]:
     if part.name == "BGP":
         return [Pattern(tuple(_triples(part.triples, namespace)))]
     if part.name == "Union":
@@ -100,7 +101,7 @@ def _patterns(part: Any, namespace: str) -> list[Pattern]:
     raise Stuck(f"the query uses {part.name}")
 
 
-def _values(rows: Iterable[Mapping[Node, Node]], namespace: str) -> Iterator[Any]:
+def _values(rows: Iterable[Mapping[Node, Node]], namespace: Namespace) -> Iterator[Any]:
     columns: dict[str, list[str]] = {}
     for row in rows:
         for variable, value in row.items():
@@ -109,7 +110,7 @@ def _values(rows: Iterable[Mapping[Node, Node]], namespace: str) -> Iterator[Any
         yield name, tuple(values)
 
 
-def _unequal(part: Any, namespace: str) -> Iterator[tuple[str, str]]:
+def _unequal(part: Any, namespace: Namespace) -> Iterator[tuple[str, str]]:
     if isinstance(part, CompValue) and part.name == "ConditionalAndExpression":
         for operand in (part.expr, *part.other):
             yield from _unequal(operand, namespace)
@@ -119,7 +120,7 @@ def _unequal(part: Any, namespace: str) -> Iterator[tuple[str, str]]:
             yield _term(part.expr, namespace), _term(part.other, namespace)
 
 
-def _soft(part: Any, namespace: str) -> Iterator[Triple]:
+def _soft(part: Any, namespace: Namespace) -> Iterator[Triple]:
     if isinstance(part, CompValue):
         if "triples" in part:
             terms = [term for group in part.triples for term in group]
@@ -136,7 +137,7 @@ def _soft(part: Any, namespace: str) -> Iterator[Triple]:
             yield from _soft(item, namespace)
 
 
-def _triples(triples: Iterable[Sequence[Node]], namespace: str) -> Iterator[Triple]:
+def _triples(triples: Iterable[Sequence[Node]], namespace: Namespace) -> Iterator[Triple]:
     for subject, relation, value in triples:
         if not isinstance(relation, URIRef):
             form = "variable" if isinstance(relation, Variable) else "property path"
@@ -144,11 +145,11 @@ def _triples(triples: Iterable[Sequence[Node]], namespace: str) -> Iterator[Trip
         yield Triple(_term(subject, namespace), _term(relation, namespace), _term(value, namespace))
 
 
-def _term(term: Node, namespace: str) -> str:
+def _term(term: Node, namespace: Namespace) -> str:
     if isinstance(term, Variable):
         return f"?{term}"
     if isinstance(term, Literal):
-        return term.n3()
+        return f'"{term}"'
     if isinstance(term, URIRef):
-        return str(term).removeprefix(namespace)
+        return namespace.shorten(str(term))
     return f"?_{term}"

@@ -11,6 +11,7 @@ from typing import Literal
 
 from hopling.episode import Call, Observation
 from hopling.graphs.base import Direction, Edge, Graph
+from hopling.tools.arguments import MAX_ENTITIES
 from hopling.tools.tables import lexical
 
 Discipline = Literal["probe", "filter"]
@@ -25,13 +26,14 @@ class Stuck(Exception):
 class Reading:
     """The rows that an episode has shown, by node and direction.
 
-    `max_rows` is how many rows the tool prints, at most, on one page. `names` are the names printed
-    for what was shown; a literal is known there by its text.
+    `max_rows` is how many rows a page of the tool holds, `max_entities` how many a call may name.
+    `names` are the names printed for what was shown; a literal is known there by its text.
     """
 
     graph: Graph
     discipline: Discipline = "probe"
     max_rows: int = 50
+    max_entities: int = MAX_ENTITIES
     whole: set[tuple[str, Direction]] = field(default_factory=set)
     probed: set[tuple[str, Direction]] = field(default_factory=set)
     partly: set[tuple[str, Direction, str]] = field(default_factory=set)
@@ -47,7 +49,8 @@ class Reading:
         """Make the calls that show these relations' edges and return the edges of each node."""
         missing = self._missing(nodes, direction, relations)
         if self._must_probe(missing, direction):
-            yield from self._probe(missing, direction, relations)
+            for some in self._groups(missing):
+                yield from self._probe(some, direction, relations)
             missing = self._missing(missing, direction, relations)
         for batch, num_pages in self._batches(missing, direction, relations):
             seen: set[str] = set()
@@ -66,12 +69,14 @@ class Reading:
         missing = self._missing(nodes, direction, relations)
         calls = 0
         if self._must_probe(missing, direction):
-            counts = self.graph.counts(missing, direction)
-            if sum(sum(count.values()) for count in counts) <= self.max_rows:
-                return 1
-            calls = self._num_summaries(missing, direction, relations)
-            if not any(relation in count for count in counts for relation in relations):
-                return calls
+            groups, missing = self._groups(missing), []
+            for some in groups:
+                calls += self._num_summaries(some, direction, relations)
+                if not self._fits(some, direction):
+                    missing += some
+        counts = self.graph.counts(missing, direction)
+        if not any(relation in count for count in counts for relation in relations):
+            return calls
         return calls + sum(n for _, n in self._batches(missing, direction, relations))
 
     def _missing(
@@ -89,22 +94,35 @@ class Reading:
         """Call without properties; of a summary, read on until every relation was listed."""
         observation = yield from self._call(nodes, direction)
         self.probed.update((node, direction) for node in nodes)
-        counts = self.graph.counts(list(nodes), direction)
-        rows = sum(sum(count.values()) for count in counts)
-        if rows <= self.max_rows and self._shown(nodes, direction, None, set(observation.nodes)):
+        if self._fits(nodes, direction):
+            if not self._shown(nodes, direction, None, set(observation.nodes)):
+                raise Stuck("rows were not printed")
             self.whole.update((node, direction) for node in nodes)
             return
         for page in range(2, self._num_summaries(nodes, direction, relations) + 1):
             yield from self._call(nodes, direction, page=page)
         # a summary that does not list a property has told all there is to know of it
-        listed = set[str]().union(*counts)
+        listed = set[str]().union(*self.graph.counts(list(nodes), direction))
         absent = [relation for relation in relations if relation not in listed]
         self.partly.update((node, direction, r) for node in nodes for r in absent)
+
+    def _fits(self, nodes: Sequence[str], direction: Direction) -> bool:
+        counts = self.graph.counts(list(nodes), direction)
+        return sum(sum(count.values()) for count in counts) <= self.max_rows
+
+    def _groups(self, nodes: Sequence[str]) -> list[list[str]]:
+        starts = range(0, len(nodes), self.max_entities)
+        return [list(nodes[start : start + self.max_entities]) for start in starts]
 
     def _num_summaries(
         self, nodes: Sequence[str], direction: Direction, relations: Sequence[str]
     ) -> int:
-        """Return how many pages of the summary, which is sorted, list these relations."""
+        """Return how many pages of the summary, which is sorted, list these relations.
+
+        Rows that fit on one page come without a summary.
+        """
+        if self._fits(nodes, direction):
+            return 1
         listed = sorted(set[str]().union(*self.graph.counts(list(nodes), direction)))
         places = [place for place, name in enumerate(listed) if name in relations]
         return 1 + max(places, default=0) // self.max_rows
@@ -152,7 +170,7 @@ class Reading:
         room = -1
         for node, counts in zip(nodes, self.graph.counts(list(nodes), direction), strict=True):
             rows = sum(counts.get(relation, 0) for relation in relations)
-            if rows > room:
+            if rows > room or len(batches[-1][0]) == self.max_entities:
                 num_pages = max(1, -(-rows // self.max_rows))
                 batches.append(([], num_pages))
                 room = num_pages * self.max_rows
