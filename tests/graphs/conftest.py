@@ -35,7 +35,6 @@ _:r2 <{NS}film> <{NS}low> .
 <{NS}kismet> <{NS}year> "1999"^^<http://www.w3.org/2001/XMLSchema#gYear> .
 <{NS}kismet> <http://other.example/see> <http://other.example/k?a=(1)> .
 """
-NODES = ["ann", "bo", "kismet", "low", "r1", "genid:0-r2", "http://other.example/k?a=(1)"]
 
 
 @pytest.fixture
@@ -74,6 +73,12 @@ class Server:
         if self.cap is not None and "results" in table:
             table["results"]["bindings"] = table["results"]["bindings"][: self.cap]
         return httpx.Response(200, json=table)
+
+
+@pytest.fixture
+def server() -> type[Server]:
+    """Return the class of servers in memory."""
+    return Server
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def test_the_locale_changes_nothing(write: Write, tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["a\tb", "a\tb\tc\td", "a\t\tc", "a b c"])
 def test_a_tsv_line_has_three_fields(line: str, write: Write, tmp_path: Path) -> None:
     """Ours."""
-    with pytest.raises(DataError, match="line 1: (needs 3 tab-separated fields|a field is empty)"):
+    with pytest.raises(DataError, match=r"line 1: (needs 3 tab-separated fields|a field is empty)"):
         build_index(write("t.tsv", line + "\n"), tmp_path / "index")
 
 

@@ -172,7 +172,7 @@ def test_a_wrong_direction_is_refused(index: HopIndex) -> None:
 def test_a_folder_that_is_no_whole_index_is_refused(index: HopIndex, tmp_path: Path) -> None:
     """Ours: foreign, damaged, of another version, or cut short."""
     folder = index.folder
-    with pytest.raises(SettingsError, match="no manifest.json"):
+    with pytest.raises(SettingsError, match=r"no manifest\.json"):
         HopIndex.open(tmp_path)
     manifest = json.loads((folder / "manifest.json").read_text())
     for text, reason in [

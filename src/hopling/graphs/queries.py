@@ -60,7 +60,7 @@ def label_rows(iris: Sequence[str], predicates: Iterable[str]) -> str:
     )
 
 
-def named(names: Iterable[str], languages: Sequence[str], *, predicates: Iterable[str]) -> str:
+def named(names: Iterable[str], languages: Iterable[str], *, predicates: Iterable[str]) -> str:
     """Return the query for the nodes ?n with one of the names as label ?l."""
     literals = [
         write_literal(name, language=language) for name in names for language in ("", *languages)

@@ -18,10 +18,17 @@ from hopling.errors import SettingsError, WorldError
 from hopling.graphs import queries
 from hopling.graphs.base import Direction, Edge
 from hopling.graphs.names import Label, chosen, folded
-from hopling.graphs.terms import LABEL_PREDICATES, Namespace, Term, parse_results
+from hopling.graphs.terms import LABEL_PREDICATES, Namespace, Term, is_utf8, parse_results
 
 _BATCH = 100  # ids a query, which keeps it far below what servers refuse
 _MAX_WAIT_S = 60.0
+# an exact literal has one tag; only a scan of all labels would find a name whatever its tag
+_TAGS = [
+    "ar", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "en-ca", "en-gb", "en-us", "es", "et",
+    "eu", "fa", "fi", "fr", "gl", "he", "hi", "hr", "hu", "id", "it", "ja", "ko", "lt", "lv", "ms",
+    "mul", "nb", "nl", "no", "pl", "pt", "pt-br", "ro", "ru", "sk", "sl", "sr", "sv", "ta", "th",
+    "tr", "uk", "ur", "vi", "zh", "zh-hans", "zh-hant",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -155,14 +162,15 @@ class SparqlEndpoint:
     def find(self, name: str, limit: int = 10) -> list[str]:
         """Return ids whose label is the name: exact first, then in another case.
 
-        Other cases are the usual ones (lower, upper, title); an endpoint has no index for more.
+        Other cases are the usual ones (lower, upper, title), and tags the preferred and common
+        ones; an endpoint has no index for more.
         """
         key = folded(name)
-        if not key or not self._predicates:
+        if not key or not is_utf8(name) or not self._predicates:
             return []
         forms = [name, *(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))]
         forms += [key, key.upper(), key.title(), key.capitalize()]
-        languages = (*self.languages, "mul")
+        languages = dict.fromkeys([*self.languages, *_TAGS])
         query = queries.named(dict.fromkeys(forms), languages, predicates=self._predicates)
         rows = [(row["l"].value != name, row["n"].value) for row in self._rows(query)]
         return list(dict.fromkeys(node for _, node in sorted(rows)))[:limit]

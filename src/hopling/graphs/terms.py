@@ -123,7 +123,7 @@ class Namespace:
 
 def is_iri(text: str) -> bool:
     """Return whether the text is an absolute IRI without a character that could end it early."""
-    return _IRI.fullmatch(text) is not None and _is_utf8(text)
+    return _IRI.fullmatch(text) is not None and is_utf8(text)
 
 
 def write_iri(iri: str) -> str:
@@ -144,7 +144,7 @@ def write_literal(text: str, *, language: str = "", datatype: str = "") -> str:
     >>> print(write_literal('the \\ "cat"', language="en"))
     "the \\ \"cat\""@en
     """
-    if not _is_utf8(text):
+    if not is_utf8(text):
         raise ToolError(f"{text!r} holds half a character. Write it out in full.")
     written = f'"{text.translate(_WRITTEN)}"'
     if language:
@@ -270,5 +270,6 @@ def _broken_rule(line: str) -> str:
     return "the object is neither an IRI, a blank node nor a literal"
 
 
-def _is_utf8(text: str) -> bool:
+def is_utf8(text: str) -> bool:
+    """Return whether the text can be sent: no lone surrogate, half a character, is in it."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
