@@ -188,6 +188,20 @@ def test_an_existing_index_survives_a_failed_build(write: Write, tmp_path: Path)
     assert {path.name for path in tmp_path.iterdir()} == {"good.nt", "bad.nt", "two.nt", "index"}
 
 
+def test_an_existing_index_survives_a_kill(write: Write, tmp_path: Path) -> None:
+    """Ours: the process ends in the middle of reading, and a later build goes through."""
+    build_index(write("good.nt", LINE), tmp_path / "index")
+    source = write("two.nt", LINE + LINE.replace("/b", "/c"))
+    script = (
+        "import os, sys; from hopling.graphs import build_index;"
+        "build_index(sys.argv[1], sys.argv[2], on_progress=lambda *done: os._exit(9))"
+    )
+    command = [sys.executable, "-c", script, str(source), str(tmp_path / "index")]
+    assert subprocess.run(command, check=False).returncode == 9
+    assert HopIndex.open(tmp_path / "index").info().triples == 1
+    assert build_index(source, tmp_path / "index").triples == 2
+
+
 def test_sources_that_cannot_be_read_say_what_to_do(write: Write, tmp_path: Path) -> None:
     """Ours."""
     with pytest.raises(SettingsError, match="No source"):

@@ -268,7 +268,8 @@ class HopIndex:
         if not postings:
             return []
         rows, shared = np.unique(np.concatenate(postings), return_counts=True)
-        lengths = np.diff(np.asarray(self._label_start))[rows]
+        starts = np.asarray(self._label_start)
+        lengths = starts[rows + 1] - starts[rows]
         best = np.argsort(-2.0 * shared / (lengths + len(key)), kind="stable")[:MAX_CANDIDATES]
         scored = []
         for row in rows[best].tolist():
