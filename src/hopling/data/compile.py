@@ -138,5 +138,6 @@ class _Progress:
 def _answer(nodes: Sequence[str], reading: Reading) -> Answer:
     if any(node not in reading.names for node in nodes):
         raise Stuck("an answer was not printed")
-    names = dict.fromkeys(reading.names[node] for node in nodes)
+    wanted = set(nodes)
+    names = dict.fromkeys(name for node, name in reading.names.items() if node in wanted)
     return Answer(", ".join(f"{{{name}}}" for name in names))

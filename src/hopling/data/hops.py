@@ -42,9 +42,17 @@ class Hops:
 
     def __call__(self, reading: Reading) -> Walk:
         """Read what the query needs and return its answers over the rows read."""
+        anchors = sorted({term for p in self.gold.patterns for term in p.anchors(self.start)})
+        orders = [self.start, *((anchor,) for anchor in anchors)]
+        if len(anchors) > 1:
+            orders.sort(key=lambda first: _num_calls(self._walk(reading.fresh(), first), reading))
+        return (yield from self._walk(reading, orders[0]))
+
+    def _walk(self, reading: Reading, first: Sequence[str]) -> Walk:
+        """Walk from the first entities, and from the other ones only where these do not lead on."""
         shown = Shown(self.gold.sparql, self.namespace)
         for pattern in self.gold.patterns:
-            conjunction = _Conjunction(pattern, self.start, reading)
+            conjunction = _Conjunction(pattern, self.start, first, reading)
             while visit := conjunction.next_visit():
                 rows = yield from reading.read(visit.nodes, visit.direction, visit.relations)
                 edges = list(_edges(visit, rows))
@@ -55,6 +63,21 @@ class Hops:
         if not answers:
             raise Stuck("the rows that can be read hold no answer")
         return answers
+
+
+def _num_calls(walk: Walk, reading: Reading, most: int = 30) -> int:
+    """Return how many calls a walk would make, `most` where it gets stuck or goes on for longer."""
+    number = 0
+    try:
+        calls = next(walk)
+        while number < most:
+            number += len(calls)
+            calls = walk.send(tuple(reading.foreseen(call) for call in calls))
+    except StopIteration:
+        return number
+    except Stuck:
+        return most
+    return most
 
 
 @dataclass(frozen=True)
@@ -85,12 +108,15 @@ def _edges(visit: Visit, rows: Mapping[str, Sequence[Edge]]) -> Iterator[tuple[s
 class _Conjunction:
     """What is known of each variable while the triples of one pattern are read."""
 
-    def __init__(self, pattern: Pattern, start: Sequence[str], reading: Reading) -> None:
+    def __init__(
+        self, pattern: Pattern, start: Sequence[str], first: Sequence[str], reading: Reading
+    ) -> None:
         self.reading = reading
-        self.start = set(start)
+        self.start = set(first)
+        self.others = set(start)
         self.unequal = pattern.unequal
         self.domains: dict[str, set[str]] = {
-            name: set(nodes) for name, nodes in pattern.values if self.start.issuperset(nodes)
+            name: set(nodes) for name, nodes in pattern.values if self.others.issuperset(nodes)
         }
         self.pending = [t for t in pattern.triples if not _is_type(t)]
         self.types = [t for t in pattern.triples if _is_type(t)]
@@ -110,6 +136,9 @@ class _Conjunction:
         if best:
             return self._widened(best[1])
         if any(not triple.soft for triple in self.pending):
+            if self.start != self.others:
+                self.start = self.others
+                return self.next_visit()
             raise Stuck("no start entity leads to the answer")
         return None
 
@@ -239,8 +268,10 @@ class Shown:
 
     def _literal(self, text: str) -> Literal:
         """Return the printed text as the query reads it: by a datatype that it names, if it can."""
-        suffix = self.named.get(text, "")
-        if suffix.startswith("@"):
+        suffix = self.named.get(text)
+        if suffix == "":
+            return Literal(text)
+        if suffix and suffix.startswith("@"):
             return Literal(text, language=suffix[1:])
         if suffix:
             datatype = suffix[2:].replace("xsd:", _XSD).strip("<>")
@@ -252,7 +283,7 @@ class Shown:
 
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
-_NAMED = re.compile(r'"(?P<text>[^"\\\n]*)"(?P<suffix>@[A-Za-z-]+|\^\^(?:xsd:\w+|<[^>]*>))')
+_NAMED = re.compile(r'"(?P<text>[^"\\\n]*)"(?P<suffix>@[A-Za-z-]+|\^\^(?:xsd:\w+|<[^>]*>)|)')
 _FORMS = {
     "integer": r"[+-]?\d+",
     "decimal": r"[+-]?\d*\.\d+",

@@ -45,6 +45,11 @@ class Pattern:
     values: tuple[tuple[str, tuple[str, ...]], ...] = ()
     unequal: tuple[tuple[str, str], ...] = ()
 
+    def anchors(self, start: Sequence[str]) -> set[str]:
+        """Return the start entities that the pattern names."""
+        named = {term for triple in self.triples for term in (triple.subject, triple.object)}
+        return {node for node in start if node in named}
+
     def joined(self, other: "Pattern") -> "Pattern":
         """Return the conjunction of both."""
         return Pattern(

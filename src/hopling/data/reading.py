@@ -39,6 +39,18 @@ class Reading:
     partly: set[tuple[str, Direction, str]] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
 
+    def fresh(self) -> "Reading":
+        """Return a reading of the same graph in which nothing has been shown."""
+        return Reading(self.graph, self.discipline, self.max_rows, self.max_entities)
+
+    def foreseen(self, call: Call) -> Observation:
+        """Return an observation with the nodes that a call would show, without its text."""
+        nodes, direction = call.arguments["entities"], call.arguments["direction"]
+        relations = call.arguments.get("properties")
+        rows = self.graph.neighbors(nodes, direction, relations)
+        values = tuple({lexical(e.value) if e.literal else e.value for row in rows for e in row})
+        return Observation("", values, values)
+
     def has(self, node: str, direction: Direction, relations: Iterable[str]) -> bool:
         """Return whether every edge of these relations has been shown."""
         return (node, direction) in self.whole or all(
