@@ -1,10 +1,10 @@
 """Imitating traces."""
 
-import asking
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+import asking
 from hopling.errors import SettingsError
 from hopling.records import read
 from hopling.rollout import rollout
