@@ -117,6 +117,7 @@ class Compiler:
             return (_answer(end.value, progress.reading),)
 
     def _begun(self, view: View) -> "_Progress":
+        self._stuck.pop(view.task_id, None)
         if view.task_id not in self._plans:
             self._plans[view.task_id] = self.plan(self._tasks[view.task_id])
         reading = Reading(self.graph, self.discipline, self.max_rows)

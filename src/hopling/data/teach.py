@@ -5,7 +5,7 @@ The teacher is any policy: a `Compiler`, or a model behind a server that is show
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import quantiles
@@ -90,14 +90,15 @@ def teach(
 ) -> Traces:
     """Play each task once and keep the episodes that every scorer of `keep` gives at least 1.
 
-    Each episode is appended to `record` as it ends; those that stand there are not played again,
-    unless they failed. The paper keeps `exact_match` and `all_calls_ran`.
+    Each episode is appended to `record` as it ends, and what stands there is not played again; an
+    episode in which the world failed is not recorded, so a later run plays it. The paper keeps
+    `exact_match` and `all_calls_ran`.
     """
     done = _recorded(record, tasks) if record else {}
     missing = [task for task in tasks if task.id not in done]
 
     def ended(episode: Episode) -> None:
-        if record:
+        if record and episode.ending is not Ending.UNSCORED:
             records.append(record, episode.to_json())
 
     for episode in rollout(policy, environment, missing, seed=seed, on_end=ended):
@@ -136,7 +137,7 @@ def _reason(
     episode: Episode, keep: Sequence[Scorer], explain: Callable[[Episode], str | None]
 ) -> str | None:
     if episode.ending is Ending.UNSCORED:
-        return "the world failed"
+        return f"unscored: {episode.reason}" if episode.reason else "unscored"
     failed = next((scorer for scorer in keep if scorer(episode) < 1.0), None)
     if failed is None:
         return None
@@ -148,11 +149,20 @@ def _reason(
 
 
 def _recorded(record: Path, tasks: Sequence[Task]) -> dict[str, Episode]:
-    """Return the last recorded episode of each task, unless the world failed in it."""
-    wanted = {task.id for task in tasks}
+    """Return the recorded episode of each task.
+
+    Raises SettingsError when one of them was recorded for another question.
+    """
+    wanted = {task.id: task for task in tasks}
     done: dict[str, Episode] = {}
     for row in records.read(record):
         episode = Episode.from_json(row)
-        if episode.task.id in wanted:
-            done[episode.task.id] = episode
-    return {id: e for id, e in done.items() if e.ending is not Ending.UNSCORED}
+        task = wanted.get(episode.task.id)
+        if task and task.question != episode.task.question:
+            raise SettingsError(
+                f"{record} holds task {task.id!r} with the question {episode.task.question!r}, "
+                f"and now it is {task.question!r}. Take another file for other tasks."
+            )
+        if task:
+            done[task.id] = replace(episode, task=task)
+    return done

@@ -1,0 +1,136 @@
+"""What a teacher model will cost, before it runs, and a stop when the money is spent."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import mean
+from threading import Lock
+
+from hopling.episode import Completion, Encoder, Episode, Prompt, Task, View
+from hopling.errors import SettingsError, WorldError
+from hopling.rollout import Policy
+
+CHARACTERS_PER_TOKEN = 4.0  # [ours] English, JSON and Markdown tables come to 3.5 to 4.5
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a server asks for a million tokens read and a million tokens written."""
+
+    read: float
+    written: float
+
+    def cost(self, read: float, written: float) -> float:
+        """Return the price of so many tokens."""
+        return (read * self.read + written * self.written) / 1e6
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How a teacher plays: turns, tokens it writes in one, tokens of an observation, on average."""
+
+    turns: float = 4.5  # [ours] between the paper's calls on WebQSP and CWQ, and the answer's turn
+    written: float = 600.0  # [ours] a thinking model; one that does not think writes about 100
+    observation: float = 900.0  # [ours] a table of 30 rows
+
+    @classmethod
+    def of(cls, episodes: Sequence[Episode]) -> "Habits":
+        """Return the habits that these episodes show, counted in characters.
+
+        Raises SettingsError without an episode that has a turn.
+        """
+        played = [episode for episode in episodes if episode.turns]
+        if not played:
+            raise SettingsError("no episode to learn a teacher's habits from; play a few first.")
+        turns = [turn for episode in played for turn in episode.turns]
+        observations = [o for episode in played for o in episode.observations]
+        return cls(
+            turns=len(turns) / len(played),
+            written=mean(_tokens(turn.text) for turn in turns),
+            observation=mean([_tokens(o.text) for o in observations] or [0.0]),
+        )
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run is expected to take; tokens are read anew with every request."""
+
+    requests: int
+    read: int
+    written: int
+    cost: float
+
+
+def estimate(
+    tasks: Sequence[Task],
+    prompt: Callable[[Task], Prompt | str],
+    price: Price,
+    *,
+    habits: Habits,
+) -> Estimate:
+    """Return the requests, tokens and money that playing each task once would take.
+
+    A request reads the prompt and every turn and observation before it.
+
+    >>> task = Task("t1", "Who?")
+    >>> estimate([task], lambda t: "x" * 400, Price(1.0, 2.0), habits=Habits(2.0, 10.0, 30.0))
+    Estimate(requests=2, read=240, written=20, cost=0.00028)
+    """
+    read = 0.0
+    for task in tasks:
+        told = prompt(task)
+        text = told if isinstance(told, str) else told.system + told.user
+        before = habits.turns * (habits.turns - 1) / 2
+        read += habits.turns * _tokens(text) + before * (habits.written + habits.observation)
+    requests = habits.turns * len(tasks)
+    written = requests * habits.written
+    return Estimate(round(requests), round(read), round(written), price.cost(read, written))
+
+
+@dataclass
+class Budget:
+    """A policy that stops asking another one when `most` is spent.
+
+    What is spent is counted in characters, since servers differ in what they report. Episodes that
+    come too late end unscored, so that a later run with the same record plays them.
+    """
+
+    policy: Policy
+    price: Price
+    most: float
+    spent: float = field(default=0.0, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """The other policy's encoder."""
+        return self.policy.encoder
+
+    @property
+    def max_live(self) -> int:
+        """How many episodes the other policy takes at once."""
+        return self.policy.max_live
+
+    @property
+    def concurrent(self) -> bool:
+        """Whether the other policy may be asked from several threads."""
+        return self.policy.concurrent
+
+    def generate(self, views: Sequence[View], stops: Sequence[str]) -> list[Completion]:
+        """Return the other policy's turns; raises WorldError when the budget is spent."""
+        if self.spent >= self.most:
+            raise WorldError(f"The budget of {self.most:g} is spent.")
+        completions = self.policy.generate(views, stops)
+        read = sum(_tokens(_seen(view)) for view in views)
+        written = sum(_tokens(completion.text) for completion in completions)
+        with self._lock:
+            self.spent += self.price.cost(read, written)
+        return completions
+
+
+def _seen(view: View) -> str:
+    turns = (text for t in view.turns for text in (t.text, *(o.text for o in t.observations)))
+    return "".join([view.prompt.system, view.prompt.user, *turns])
+
+
+def _tokens(text: str) -> float:
+    return len(text) / CHARACTERS_PER_TOKEN
