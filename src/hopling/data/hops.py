@@ -17,6 +17,7 @@ from hopling.data.reading import Reading, Stuck
 from hopling.episode import Task
 from hopling.graphs.base import Direction, Edge
 from hopling.graphs.terms import Namespace
+from hopling.tools.tables import lexical
 
 FREEBASE = Namespace("http://rdf.freebase.com/ns/")
 TYPE = "type.object.type"
@@ -98,7 +99,7 @@ def _edges(visit: Visit, rows: Mapping[str, Sequence[Edge]]) -> Iterator[tuple[s
     for node in visit.nodes:
         for relation, value, literal in rows[node]:
             if literal:
-                yield node, relation, f'"{value}"'
+                yield node, relation, f'"{lexical(value)}"'
             elif visit.direction == "outgoing":
                 yield node, relation, value
             else:

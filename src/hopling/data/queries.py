@@ -17,7 +17,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Node
 
 from hopling.data.reading import Stuck
-from hopling.graphs.terms import Namespace
+from hopling.graphs.terms import LABEL_PREDICATES, Namespace
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,8 @@ def _triples(triples: Iterable[Sequence[Node]], namespace: Namespace) -> Iterato
         if not isinstance(relation, URIRef):
             form = "variable" if isinstance(relation, Variable) else "property path"
             raise Stuck(f"a relation is a {form}")
+        if str(relation) in LABEL_PREDICATES:
+            raise Stuck("the query reads a name as an edge")
         yield Triple(_term(subject, namespace), _term(relation, namespace), _term(value, namespace))
 
 
