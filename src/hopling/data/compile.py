@@ -23,6 +23,7 @@ from hopling.episode import (
 )
 from hopling.errors import SettingsError
 from hopling.graphs.base import Direction, Graph
+from hopling.tools.tables import lexical
 
 Walk = Generator[tuple[Call, ...], tuple[Observation, ...], list[str]]
 Plan = Callable[[Reading], Walk]
@@ -42,7 +43,8 @@ class Path:
             direction: Direction = "incoming" if step.startswith("^") else "outgoing"
             relation = step.removeprefix("^")
             rows = yield from reading.read(frontier, direction, [relation])
-            reached = {edge.value: None for node in frontier for edge in rows[node]}
+            edges = [edge for node in frontier for edge in rows[node]]
+            reached = dict.fromkeys(lexical(e.value) if e.literal else e.value for e in edges)
             reached.pop(self.start, None)
             frontier = list(reached)
             if not frontier:

@@ -62,9 +62,7 @@ class Traces:
         if not self.kept:
             raise SettingsError("no trace was kept, so there is no number of calls to aim at.")
         calls = [num_calls(episode) for episode in self.kept]
-        return (
-            quantiles([*calls, *calls[:1]], n=4, method="inclusive")[2] if calls[1:] else calls[0]
-        )
+        return quantiles(calls, n=4, method="inclusive")[2] if len(calls) > 1 else calls[0]
 
     def table(self) -> str:
         """Return the retention by class, with the reasons of what was dropped."""
