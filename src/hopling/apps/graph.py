@@ -1,0 +1,171 @@
+"""`hopling graph`: build an index from files, say what is in it, find ids, walk one hop."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopling.apps.flags import AsJson, with_flags
+from hopling.apps.progress import progress
+from hopling.apps.tables import print_json, print_pairs, print_rows, screen
+from hopling.apps.world import MOVIES, open_graph
+from hopling.errors import SettingsError
+from hopling.settings import setting
+
+if TYPE_CHECKING:
+    from hopling.graphs.hop_index import HopIndex
+    from hopling.graphs.layout import LoadReport
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Folder = Annotated[
+    str, typer.Argument(help=f"Folder of a graph, an endpoint's URL, or {MOVIES}, the shipped one.")
+]
+Language = Annotated[str, typer.Option(help="Languages of labels, such as de,en.")]
+
+
+@dataclass(frozen=True)
+class Building:
+    """How files become a graph."""
+
+    out: str = setting("", "ours", "Folder to write.")
+    labels: str | None = setting(None, "ours", "TSV file of id and label, or a label property.")
+    namespace: str = setting("", "ours", "What is cut from the front of ids, such as an IRI.")
+    language: tuple[str, ...] = setting(("en",), "ours", "Languages of the labels shown.")
+    strict: bool = setting(True, "ours", "Stop at a bad line, or else list it in bad_lines.tsv.")
+
+
+@app.command()
+@with_flags(Building)
+def build(
+    sources: Annotated[list[Path], typer.Argument(help="Files .nt, .tsv or .txt, also with .gz.")],
+    settings: Building,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Build a graph that can be searched at once from N-Triples or TSV (head, relation, tail)."""
+    from hopling.graphs.build import build_index
+    from hopling.graphs.hop_index import HopIndex
+    from hopling.graphs.terms import LABEL_PREDICATES
+
+    if not settings.out:
+        raise SettingsError("No folder to write was named. Write --out FOLDER.")
+    labels: Sequence[str] | Path = LABEL_PREDICATES
+    if settings.labels:
+        is_property = "://" in settings.labels and not Path(settings.labels).exists()
+        labels = [settings.labels] if is_property else Path(settings.labels)
+    with progress("Building", screen(to_stderr=True), unit="bytes") as advance:
+        report = build_index(
+            sources,
+            settings.out,
+            namespace=settings.namespace,
+            labels=labels,
+            strict=settings.strict,
+            on_progress=advance,
+        )
+    index = HopIndex.open(settings.out, languages=settings.language)
+    _print_report(report, index, as_json=as_json)
+
+
+@app.command()
+def info(folder: Folder, language: Language = "en", as_json: AsJson = False) -> None:
+    """Say what a graph holds: edges, entities, labels, hubs, and what was left out."""
+    from hopling.graphs.hop_index import HopIndex
+
+    index = open_graph(folder, languages=_listed(language), console=screen(to_stderr=True))
+    if not isinstance(index, HopIndex):
+        raise SettingsError(f"{folder} is an endpoint; only a built graph keeps counts of itself.")
+    _print_report(index.info(), index, as_json=as_json)
+
+
+@app.command()
+def search(
+    folder: Folder,
+    name: Annotated[str, typer.Argument(help="A label, or something like it.")],
+    limit: Annotated[int, typer.Option(help="How many ids to list.")] = 10,
+    language: Language = "en",
+    as_json: AsJson = False,
+) -> None:
+    """Find ids by label: the same one first, then in another case, then similar ones."""
+    graph = open_graph(folder, languages=_listed(language), console=screen(to_stderr=True))
+    ids = list(dict.fromkeys([*filter(None, graph.resolve([name])), *graph.find(name, limit)]))
+    rows = [
+        (id, label, sum(out.values()), sum(incoming.values()))
+        for id, label, out, incoming in zip(
+            ids,
+            graph.labels(ids),
+            graph.counts(ids, "outgoing"),
+            graph.counts(ids, "incoming"),
+            strict=True,
+        )
+    ]
+    head = ("id", "label", "outgoing", "incoming")
+    if as_json:
+        print_json([dict(zip(head, row, strict=True)) for row in rows])
+    elif rows:
+        print_rows(head, rows)
+    else:
+        print(f"Nothing in {folder} is called {name!r} or like it.")
+    if not rows:
+        raise typer.Exit(1)
+
+
+@app.command()
+def hop(
+    folder: Folder,
+    ids: Annotated[list[str], typer.Argument(help="Ids of entities.")],
+    direction: Annotated[str, typer.Option(help="outgoing or incoming.")] = "outgoing",
+    properties: Annotated[str, typer.Option(help="Keep only these, such as a,b.")] = "",
+    language: Language = "en",
+    as_json: AsJson = False,
+) -> None:
+    """Walk one hop: print exactly what a model reads when it calls Search."""
+    from hopling.episode import Episode, Prompt, Task
+    from hopling.tools import OneHopSearch
+
+    graph = open_graph(folder, languages=_listed(language), console=screen(to_stderr=True))
+    episode = Episode(Task("hop", "", start=tuple(ids)), Prompt(""))
+    tool = OneHopSearch(graph)
+    seen = tool(episode, entities=ids, direction=direction, properties=_listed(properties))
+    if as_json:
+        print_json({"text": seen.text, "nodes": list(seen.nodes), "names": list(seen.names)})
+    else:
+        print(seen.text)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _print_report(report: "LoadReport", index: "HopIndex", *, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(report))
+        return
+    share = f" ({report.labelled / report.entities:.1%})" if report.entities else ""
+    languages = ", ".join(f"{n:,} {name or 'untagged'}" for name, n in report.labels.items())
+    print_pairs(
+        {
+            "folder": index.folder,
+            "triples": report.triples,
+            "entities": report.entities,
+            "with a label": f"{report.labelled:,}{share}",
+            "labels": languages or "none; policies will read ids only",
+            "relations": report.relations,
+            "literals": report.literals,
+            "duplicates dropped": report.duplicates,
+            "self loops": report.self_loops,
+            "isolated": report.isolated,
+            "bad lines": sum(report.bad_lines.values()),
+            "namespace": report.namespace or "none",
+            "graph hash": report.graph_hash,
+        }
+    )
+    for rule, count in report.bad_lines.items():
+        print(f"  {count:,} lines: {rule}")
+    for example in report.examples:
+        print(f"  {example}")
+    labels = index.labels(list(report.hubs))
+    hubs = zip(report.hubs.items(), labels, strict=True)
+    print_rows(("hub", "label", "edges"), [(id, label, edges) for (id, edges), label in hubs])

