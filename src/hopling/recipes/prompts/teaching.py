@@ -64,8 +64,7 @@ def played(row: Mapping[str, Any]) -> Episode:
     with tempfile.TemporaryDirectory() as folder:
         graph = _graph(row, Path(folder))
         dialect = ToolCalls()
-        tools = (OneHopSearch(graph),)
-        environment = Environment(compact(graph), tools, dialect, MAX_TURNS)
+        environment = Environment(compact(graph), (OneHopSearch(graph),), dialect, MAX_TURNS)
         plan = gold_query if "sparql" in row else gold_path
         (episode,) = rollout(Compiler(graph, dialect, [task], plan), environment, [task])
     return episode
@@ -91,10 +90,8 @@ def _worked(row: Mapping[str, Any]) -> str:
 
 
 def _task(row: Mapping[str, Any]) -> Task:
-    if "sparql" in row:
-        hints: dict[str, Any] = {"sparql": full_iris("\n".join(row["sparql"]))}
-    else:
-        hints = {"path": row["path"]}
+    sparql = "\n".join(row.get("sparql", ()))
+    hints = {"sparql": full_iris(sparql)} if sparql else {"path": row["path"]}
     return Task(row["question"], row["question"], start=tuple(row["start"]), hints=hints)
 
 
