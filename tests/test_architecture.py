@@ -25,6 +25,7 @@ ARROWS: list[set[str]] = [
     {"training"},
     {"recipes"},
     {"apps", "testing"},
+    {"__main__"},
 ]
 RANKS = {part: rank for rank, parts in enumerate(ARROWS) for part in parts}
 # Parts that know less than the arrows allow.
