@@ -3,6 +3,7 @@
 check_graph(MyGraph(), ["m.1", "m.2"])
 check_tool(MyTool(graph), {"entities": ["m.1"], "direction": "outgoing"})
 check_dialect(MyDialect(), calls=[Call("Search", {...})], answers=[Answer("{A}")])
+check_policy(MyPolicy(), ToolCalls(), [Task("t1", "Who?")])
 """
 
 import json
@@ -12,20 +13,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hopling.environment import Dialect, Tool
+from hopling.environment import Dialect, Environment, Tool
 from hopling.episode import (
     Action,
     Answer,
     Call,
+    Completion,
+    Encoder,
     Episode,
     Malformed,
     Markup,
     Observation,
     Prompt,
     Task,
+    View,
 )
 from hopling.errors import ToolError
 from hopling.graphs.base import Direction, Edge, Graph
+from hopling.rollout import Policy, rollout
 
 _DIRECTIONS: tuple[Direction, Direction] = ("outgoing", "incoming")
 _NO_NODES = ["no such node", "", "x> ?p ?o } #", "http://x.example/a> <b", "_:b0", "\ud800", "\x00"]
@@ -260,4 +265,52 @@ def _check_strangers(graph: Graph, node: str) -> None:
     assert graph.resolve([]) == graph.labels([]) == []
 
 
-__all__ = ["SealedTask", "check_dialect", "check_graph", "check_tool"]
+def check_policy(policy: Policy, dialect: Dialect, tasks: Sequence[Task]) -> None:
+    """Check that a policy needs no secret of a task, and that its tokens are what it wrote.
+
+    `tasks` are some that it can play. A policy with an encoder must also give each view the same
+    turn alone and among others.
+    """
+    assert tasks, "name some tasks"
+    assert policy.max_live >= 1, f"max_live is {policy.max_live}"
+    sealed = [SealedTask(task.id, task.question, task.start) for task in tasks]
+    world = Environment(lambda task: Prompt(task.question), (), dialect, max_turns=2)
+    for episode in rollout(policy, world, sealed):
+        assert episode.ending, f"the episode of {episode.task.id!r} has no ending"
+    begun = [world.begin(task, policy.encoder) for task in sealed]
+    views = [world.view(episode) for episode in begun][: policy.max_live]
+    completions = policy.generate(views, dialect.stops)
+    assert len(completions) == len(views), f"{len(views)} views, {len(completions)} turns"
+    for completion in completions:
+        _check_completion(completion, policy.encoder)
+    if policy.encoder:
+        _check_alone(policy, dialect, views, completions)
+        (small,) = policy.generate([replace(views[0], key=-1, room=1)], dialect.stops)
+        sampled = bool(small.logprobs)  # a script has no say in its length
+        assert len(small.tokens) <= 1 or not sampled, f"room for one, but {small.tokens}"
+
+
+def _check_completion(completion: Completion, encoder: Encoder | None) -> None:
+    tokens, logprobs = completion.tokens, completion.logprobs
+    if encoder is None:
+        assert not tokens, f"tokens {tokens}, but no encoder"
+        return
+    assert tokens or completion.cut, f"{completion.text!r} has no tokens, but was not cut"
+    whole = encoder.decode(tokens)
+    assert whole.startswith(completion.text), f"{completion.text!r} stands for {whole!r}"
+    assert len(logprobs) in (0, len(tokens)), f"{len(tokens)} tokens, {len(logprobs)} logprobs"
+    assert all(logprob <= 1e-6 for logprob in logprobs), f"{max(logprobs)} is no logprob"
+
+
+def _check_alone(
+    policy: Policy, dialect: Dialect, views: Sequence[View], together: Sequence[Completion]
+) -> None:
+    for number, (view, completion) in enumerate(zip(views, together, strict=True)):
+        (alone,) = policy.generate([replace(view, key=-2 - number)], dialect.stops)
+        assert alone.tokens == completion.tokens, (
+            f"the turn of {view.task_id!r} depends on the batch: {completion.text!r} among "
+            f"others, {alone.text!r} alone"
+        )
+
+
+__all__ = ["SealedTask", "check_dialect", "check_graph", "check_policy", "check_tool"]

@@ -130,7 +130,7 @@ class VllmModel:
         """Return the turn's text by the same rule as LocalModel's."""
         added = self.tokenizer.added_tokens_decoder
         if not cut and tokens:
-            last = added[tokens[-1]] if tokens[-1] in added else None
+            last = added.get(tokens[-1])
             marks = {stop for stop in stops if isinstance(stop, Markup)}
             if last is not None and (last.special or last.content in marks):
                 return self.encoder.decode(tokens[:-1])
