@@ -1,18 +1,22 @@
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
 import pytest
 
 from hopling import records
-from hopling.data.budget import Budget, Habits, Price, estimate
 from hopling.data.compile import Compiler
+from hopling.data.estimate import Habits, estimate
 from hopling.data.teach import KEPT, retained, task_class, teach
 from hopling.dialects import ToolCalls
 from hopling.environment import Environment
 from hopling.episode import Call, Completion, Episode, Prompt, Task, View
 from hopling.errors import SettingsError, WorldError
 from hopling.policies.scripted import Scripted
+from hopling.policies.server import Server
+from hopling.policies.spending import Price
 from hopling.rewards import all_calls_ran, exact_match
 from hopling.tools import OneHopSearch
 from small_graph import SmallGraph
@@ -159,18 +163,42 @@ def test_habits_are_read_off_episodes():
         Habits.of([])
 
 
-def test_a_spent_budget_ends_episodes_unscored_and_a_later_run_plays_them(tmp_path: Path):
-    """Issue 2, part 5: budget stop."""
-    record = tmp_path / "teacher.jsonl"
-    tasks = [_task(str(n)) for n in range(6)]
-    server = Flaky(set(), max_live=1)
-    budget = Budget(server, Price(read=1e6, written=1e6), most=80.0)
-    traces = teach(budget, ENVIRONMENT, tasks, keep=KEEP, record=record)
+def _reply(request: httpx.Request) -> httpx.Response:
+    """Answer as an OpenAI-compatible server: a call first, then what the tool printed."""
+    body = json.loads(request.content)
+    arguments = json.dumps({"entities": ["m.1"], "direction": "outgoing"})
+    call = {"id": "c", "type": "function", "function": {"name": "Search", "arguments": arguments}}
+    if body["messages"][-1]["role"] == "tool":
+        message = {"role": "assistant", "content": "Final answer: {Ann Lee}"}
+    else:
+        message = {"role": "assistant", "content": "", "tool_calls": [call]}
+    usage = {"prompt_tokens": 100, "completion_tokens": 10}
+    return httpx.Response(200, json={"choices": [{"message": message}], "usage": usage})
 
-    assert 0 < len(traces.kept) < 6
-    assert budget.spent >= 80.0
-    assert traces.dropped == {"unscored: The budget of 80 is spent.": 6 - len(traces.kept)}
-    assert len(teach(server, ENVIRONMENT, tasks, keep=KEEP, record=record).kept) == 6
+
+def _server(budget: float | None = None) -> Server:
+    return Server(
+        "http://localhost:8000/v1",
+        "teacher",
+        concurrency=1,
+        price=Price(read=0.0, written=1e5),
+        budget=budget,
+        transport=httpx.MockTransport(_reply),
+    )
+
+
+def test_a_teacher_behind_a_server_makes_traces_until_its_budget_is_spent(tmp_path: Path):
+    """Issue 2, part 5: concurrency, budget stop, resume. Each episode costs 2.0."""
+    record = tmp_path / "teacher.jsonl"
+    tasks = [_task(str(n)) for n in range(5)]
+    first = teach(_server(budget=6.0), ENVIRONMENT, tasks, keep=KEEP, record=record)
+    server = _server()
+    second = teach(server, ENVIRONMENT, tasks, keep=KEEP, record=record)
+
+    assert len(first.kept) == 3
+    assert first.dropped == {"unscored: The budget of 6 is spent. Raise it to go on.": 2}
+    assert len(second.kept) == 5
+    assert server.usage.num_requests == 4
 
 
 def test_an_unscored_episode_reaches_no_scorer():

@@ -3,6 +3,7 @@
 The teacher is any policy: a `Compiler`, or a model behind a server that is shown the gold query.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -135,7 +136,8 @@ def _reason(
     episode: Episode, keep: Sequence[Scorer], explain: Callable[[Episode], str | None]
 ) -> str | None:
     if episode.ending is Ending.UNSCORED:
-        return f"unscored: {episode.reason}" if episode.reason else "unscored"
+        # what stands in brackets differs from episode to episode
+        return f"unscored: {re.sub(r' *[(][^)]*[)]', '', episode.reason)}".rstrip(": ")
     failed = next((scorer for scorer in keep if scorer(episode) < 1.0), None)
     if failed is None:
         return None

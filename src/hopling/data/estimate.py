@@ -1,27 +1,14 @@
-"""What a teacher model will cost, before it runs, and a stop when the money is spent."""
+"""What a teacher model will cost, before it runs; the server's own budget stops it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import mean
-from threading import Lock
 
-from hopling.episode import Completion, Encoder, Episode, Prompt, Task, View
-from hopling.errors import SettingsError, WorldError
-from hopling.rollout import Policy
+from hopling.episode import Episode, Prompt, Task
+from hopling.errors import SettingsError
+from hopling.policies.spending import Price
 
 CHARACTERS_PER_TOKEN = 4.0  # [ours] English, JSON and Markdown tables come to 3.5 to 4.5
-
-
-@dataclass(frozen=True)
-class Price:
-    """What a server asks for a million tokens read and a million tokens written."""
-
-    read: float
-    written: float
-
-    def cost(self, read: float, written: float) -> float:
-        """Return the price of so many tokens."""
-        return (read * self.read + written * self.written) / 1e6
 
 
 @dataclass(frozen=True)
@@ -84,52 +71,6 @@ def estimate(
     requests = habits.turns * len(tasks)
     written = requests * habits.written
     return Estimate(round(requests), round(read), round(written), price.cost(read, written))
-
-
-@dataclass
-class Budget:
-    """A policy that stops asking another one when `most` is spent.
-
-    What is spent is counted in characters, since servers differ in what they report. Episodes that
-    come too late end unscored, so that a later run with the same record plays them.
-    """
-
-    policy: Policy
-    price: Price
-    most: float
-    spent: float = field(default=0.0, init=False)
-    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
-
-    @property
-    def encoder(self) -> Encoder | None:
-        """The other policy's encoder."""
-        return self.policy.encoder
-
-    @property
-    def max_live(self) -> int:
-        """How many episodes the other policy takes at once."""
-        return self.policy.max_live
-
-    @property
-    def concurrent(self) -> bool:
-        """Whether the other policy may be asked from several threads."""
-        return self.policy.concurrent
-
-    def generate(self, views: Sequence[View], stops: Sequence[str]) -> list[Completion]:
-        """Return the other policy's turns; raises WorldError when the budget is spent."""
-        if self.spent >= self.most:
-            raise WorldError(f"The budget of {self.most:g} is spent.")
-        completions = self.policy.generate(views, stops)
-        read = sum(_tokens(_seen(view)) for view in views)
-        written = sum(_tokens(completion.text) for completion in completions)
-        with self._lock:
-            self.spent += self.price.cost(read, written)
-        return completions
-
-
-def _seen(view: View) -> str:
-    turns = (text for t in view.turns for text in (t.text, *(o.text for o in t.observations)))
-    return "".join([view.prompt.system, view.prompt.user, *turns])
 
 
 def _tokens(text: str) -> float:
