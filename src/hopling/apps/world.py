@@ -29,6 +29,7 @@ class Playing:
     """How a model plays on a graph."""
 
     model: str = setting("", "ours", "Folder, name on the model hub, smollm2, or a server's URL.")
+    served: str = setting("", "ours", "The model's name at that server.")
     graph: str = setting(MOVIES, "ours", "Folder of a graph, an endpoint's URL, or movies.")
     languages: tuple[str, ...] = setting(("en",), "ours", "Languages of labels, the first first.")
     max_turns: int = setting(15, "paper 000 App. B", "Turns of an episode, the answer's included.")
@@ -80,6 +81,15 @@ def open_model(asked: Playing) -> "Policy":
     from hopling.policies.sampling import Sampling
 
     sampling = Sampling(asked.temperature, max_turn_tokens=asked.max_turn_tokens)
+    if asked.model.startswith(("http://", "https://")):
+        from hopling.policies.server import Server
+
+        if not asked.served:
+            raise SettingsError(
+                f"{asked.model} may serve several models. Name one: --served NAME; "
+                "GET /v1/models lists them."
+            )
+        return Server(asked.model, asked.served, sampling=sampling)
     from hopling.policies.local import LocalModel
 
     name, adapter = _weights(asked.model)
