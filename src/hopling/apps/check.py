@@ -12,6 +12,7 @@ from hopling.apps.progress import progress
 from hopling.apps.reach import Way, ways
 from hopling.apps.tables import print_json, print_rows, screen
 from hopling.apps.world import MOVIES, open_graph
+from hopling.data.tasks import Split
 from hopling.dialects import ToolCalls, braced
 from hopling.environment import Environment
 from hopling.episode import Action, Answer, Call, Episode, Task
@@ -57,7 +58,8 @@ class Checking:
 def check(settings: Checking, *, as_json: AsJson = False) -> None:
     """Check that a file's gold answers can be reached and earn full reward on a graph."""
     console = screen(to_stderr=True)
-    tasks = read(settings.tasks, limit=settings.limit)
+    splits: list[Split] = ["train", "valid", "test", "unseen"]
+    tasks = read(settings.tasks, limit=settings.limit, splits=splits)
     graph = open_graph(settings.graph, console=console)
     failures: list[Failure] = []
     with progress("Checking", console, unit="tasks") as advance:

@@ -4,7 +4,7 @@ import itertools
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from hopling.errors import SettingsError
 from hopling.settings import setting
 
 if TYPE_CHECKING:
+    from hopling.data.tasks import Split
     from hopling.evaluation.report import Report
 
 
@@ -59,8 +60,10 @@ def evaluate_model(
         raise typer.Exit(3)
 
 
-def read(name: str, *, limit: int | None = None) -> list[Task]:
-    """Return the tasks of a file, or the movie questions that no training has seen.
+def read(
+    name: str, *, limit: int | None = None, splits: "Sequence[Split]" = ("test", "unseen")
+) -> list[Task]:
+    """Return the tasks of a file, or the movie questions of some splits.
 
     Raises SettingsError when none was named, DataError for a bad file.
     """
@@ -71,7 +74,7 @@ def read(name: str, *, limit: int | None = None) -> list[Task]:
     if limit is not None and limit < 1:
         raise SettingsError(f"limit is {limit}; expected at least 1 task.")
     if name == MOVIES and not Path(name).exists():
-        return [*movies("test"), *movies("unseen")][:limit]
+        return [task for split in splits for task in movies(split)][:limit]
     return read_tasks(Path(name))[:limit]
 
 

@@ -1,0 +1,102 @@
+from pathlib import Path
+
+import pytest
+
+from apps.conftest import NAMES, TRIPLES, Hopling, write_rows
+from hopling.episode import Episode, Prompt, Task
+from hopling.graphs import HopIndex
+from hopling.tools import OneHopSearch
+
+
+def test_build_reports_what_was_loaded(hopling: Hopling, tmp_path: Path) -> None:
+    """USERS.md need 3: one command, a load report, no code."""
+    triples = write_rows(tmp_path / "t.tsv", [*TRIPLES, TRIPLES[0]])
+    names = write_rows(tmp_path / "n.tsv", list(NAMES.items()))
+    ran = hopling("graph", "build", triples, "--out", "g", "--labels", names)
+    assert ran.code == 0
+    assert "duplicates dropped  1" in ran.out
+    assert "7 (100.0%)" in ran.out
+    assert "Ann Lee" in ran.out
+
+
+def test_info_gives_the_same_report_as_json(hopling: Hopling, films: Path) -> None:
+    """USERS.md 3.2: --json on everything that prints a table."""
+    report = hopling("graph", "info", films, "--json").json
+    assert (report["triples"], report["entities"], report["labelled"]) == (5, 7, 7)
+    assert report["graph_hash"] == HopIndex.open(films).graph_hash
+
+
+def test_build_stops_at_a_bad_line_or_lists_it(hopling: Hopling, tmp_path: Path) -> None:
+    """USERS.md 3.2, BUGS B10."""
+    bad = write_rows(tmp_path / "bad.tsv", [*TRIPLES, ("alone",)])
+    strict = hopling("graph", "build", bad, "--out", "g")
+    assert (strict.code, (tmp_path / "g").exists()) == (2, False)
+    assert "bad.tsv, line 6" in strict.err
+    lenient = hopling("graph", "build", bad, "--out", "g", "--no-strict", "--json")
+    assert lenient.json["bad_lines"] == {"needs 3 tab-separated fields": 1}
+
+
+def test_a_property_can_be_the_label(hopling: Hopling, tmp_path: Path) -> None:
+    """Ours: --labels takes a file or the IRI of a property."""
+    source = tmp_path / "t.nt"
+    source.write_text('<http://t.example/a> <http://t.example/called> "Anna" .\n')
+    hopling("graph", "build", source, "--out", "g", "--labels", "http://t.example/called")
+    assert HopIndex.open(tmp_path / "g").labels(["http://t.example/a"]) == ["Anna"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("build", "films.tsv"), "Write --out FOLDER"),
+        (("build", "absent.tsv", "--out", "g"), "There is no file absent.tsv"),
+        (("info", "absent"), "There is no graph 'absent'"),
+        (("hop", "films", "m.99"), "There is no entity 'm.99'"),
+        (("hop", "films", "m.1", "--direction", "outgo"), "Did you mean 'outgoing'?"),
+    ],
+)
+def test_what_cannot_be_done_is_said_with_what_to_do(
+    hopling: Hopling, films: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    """CONVENTIONS, "Errors"."""
+    ran = hopling("graph", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_search_finds_ids_by_label_with_their_edges(hopling: Hopling, films: Path) -> None:
+    """Ours."""
+    rows = hopling("graph", "search", films, "ann lee", "--json").json
+    assert rows[0] == {"id": "m.3", "label": "Ann Lee", "outgoing": 0, "incoming": 2}
+
+
+def test_search_takes_an_id_too(hopling: Hopling, films: Path) -> None:
+    """Ours."""
+    assert hopling("graph", "search", films, "m.7", "--json").json[0]["label"] == "Far Off"
+
+
+def test_search_that_finds_nothing_exits_with_1(hopling: Hopling, films: Path) -> None:
+    """USERS.md 3.2: stable exit codes."""
+    ran = hopling("graph", "search", films, "zzzz")
+    assert (ran.code, "Nothing" in ran.out) == (1, True)
+
+
+def test_hop_prints_what_a_model_reads(hopling: Hopling, films: Path) -> None:
+    """The issue: `graph hop` prints what Search prints."""
+    call = {"entities": ["m.1", "m.2"], "direction": "outgoing", "properties": ["has_actor"]}
+    seen = OneHopSearch(HopIndex.open(films))(Episode(Task("t", "?"), Prompt("")), **call)
+    arguments = "m.1", "m.2", "--direction", "outgoing", "--properties", "has_actor"
+    assert hopling("graph", "hop", films, *arguments).out == seen.text + "\n"
+    assert hopling("graph", "hop", films, *arguments, "--json").json["nodes"] == ["m.4", "m.5"]
+
+
+def test_movies_is_built_once_into_the_cache(
+    hopling: Hopling, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The issue: `movies` means the shipped graph; here smaller files stand for it."""
+    files = tmp_path / "films.tsv", tmp_path / "names.tsv"
+    monkeypatch.setattr("hopling.data.tasks.movie_files", lambda: files)
+    assert hopling("graph", "info", "movies", "--json").json["triples"] == 5
+    (folder,) = (tmp_path / "cache").iterdir()
+    built = (folder / "manifest.json").stat().st_mtime_ns
+    assert hopling("graph", "hop", "movies", "m.1").code == 0
+    assert (folder / "manifest.json").stat().st_mtime_ns == built
