@@ -39,7 +39,7 @@ def with_flags(cls: type) -> Callable[[Command], Command]:
 
 def _option(name: str, entry: Described) -> inspect.Parameter:
     kind: Any = bool if entry.kind is bool else str
-    flag = f"{entry.flag}/--no-{entry.flag[2:]}" if kind is bool else entry.flag
+    flag = f"{entry.flag}/--no-{entry.flag[2:]}" if entry.default is True else entry.flag
     default = "" if entry.default in (None, "", (), False) else f" Default: {entry.default}."
     option = typer.Option(flag, help=entry.help + default, show_default=False)
     return inspect.Parameter(

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -22,11 +22,10 @@ from hopling.apps.flags import with_flags
 from hopling.apps.tables import print_json, print_rows, screen
 from hopling.episode import Ending, Episode
 from hopling.errors import SettingsError, nearest
+from hopling.evaluation.console import safe, show_episode, table
+from hopling.evaluation.report import Report
 from hopling.rewards import exact_match
 from hopling.settings import describe, load, parse_flags, read_file, setting
-
-if TYPE_CHECKING:
-    from hopling.evaluation.report import Report
 
 CONTEXT = {
     "ignore_unknown_options": True,
@@ -74,18 +73,21 @@ def run(
         return
     _refuse_folders(jobs, resume=settings.resume)
     console = screen(to_stderr=settings.json)
-    reports = []
+    reports: dict[Path, Report] = {}
     try:
         for job in jobs:
-            report: Report = module.run(job.settings, job.folder, console)
-            reports.append(report.numbers)
-            _show(report, job.folder, console)
+            reports[job.folder] = module.run(job.settings, job.folder, console)
+            _show(reports[job.folder], job.folder, console)
     except KeyboardInterrupt:
         again = resume_command(recipe, context.args, settings)
         print(f"\nStopped. To go on:\n  {again}", file=sys.stderr)
         raise typer.Exit(130) from None
+    if len(jobs) > 1:
+        for folder, report in reports.items():
+            console.print(safe(f"{folder}:"), table(report))
     if settings.json:
-        print_json(reports if len(jobs) > 1 else reports[0])
+        numbers = [report.numbers for report in reports.values()]
+        print_json(numbers if len(jobs) > 1 else numbers[0])
 
 
 def recipes() -> dict[str, str]:
@@ -184,9 +186,7 @@ def _refuse_folders(jobs: Sequence[_Job], *, resume: bool) -> None:
         raise SettingsError(f"{jobs[0].folder} holds no run. Leave out --resume to begin one.")
 
 
-def _show(report: "Report", folder: Path, console: Console) -> None:
-    from hopling.evaluation.console import show_episode, table
-
+def _show(report: Report, folder: Path, console: Console) -> None:
     page = report.write(folder)
     console.print(table(report))
     if episode := _example(report):
@@ -194,7 +194,7 @@ def _show(report: "Report", folder: Path, console: Console) -> None:
     console.print(f"Report: {page}", markup=False)
 
 
-def _example(report: "Report") -> Episode | None:
+def _example(report: Report) -> Episode | None:
     """Return a right answer of the last stage that took calls, else whatever was played first."""
     episodes = list(report.stages.values())[-1].episodes if report.stages else ()
     scored = [episode for episode in episodes if episode.ending is not Ending.UNSCORED]
