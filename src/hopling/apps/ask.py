@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,7 +47,13 @@ def ask(
     policy = open_model(settings)
     world = environment(settings, graph, policy)
     episode = world.begin(Task("ask", question, start[:1]), policy.encoder, seed=settings.seed)
-    play_shown(policy, world, episode=episode, show=lambda s: show_segment(s, console))
+
+    def show(segment: Segment) -> None:
+        if segment.source == "prompt":  # the rules and the tool's schema would bury the question
+            segment = replace(segment, text=episode.prompt.user)
+        show_segment(segment, console)
+
+    play_shown(policy, world, episode=episode, show=show)
     console.rule(style="dim")
     if episode.ending is Ending.UNSCORED:
         raise WorldError(episode.reason)

@@ -46,18 +46,18 @@ def show_episode(episode: Episode, console: Console) -> None:
     """
     console.print(safe(f"Task {episode.task.id}: {episode.task.question}", style="bold"))
     for segment in episode.segments:
-        show_segment(segment, console)
+        trained = ", trained" if segment.source == "policy" else ""
+        show_segment(segment, console, note=trained)
     ending = episode.ending.value if episode.ending else "not over"
     gold = ", ".join(episode.task.answers) or "none"
     console.rule(style="dim")
     console.print(safe(f"{ending} {episode.reason}".strip() + f"; gold: {gold}"))
 
 
-def show_segment(segment: Segment, console: Console) -> None:
+def show_segment(segment: Segment, console: Console, *, note: str = "") -> None:
     """Print one segment in the color of its source, under who wrote it."""
-    trained = ", trained" if segment.source == "policy" else ""
     num = f", {len(segment.tokens)} tokens" if segment.tokens else ""
-    console.rule(Text(f"{segment.source}{trained}{num}"), align="left", style="dim")
+    console.rule(Text(f"{segment.source}{note}{num}"), align="left", style="dim")
     console.print(safe(segment.text.strip("\n"), style=_STYLES[segment.source]))
 
 
