@@ -4,6 +4,7 @@ import inspect
 
 import torch
 from trl import GRPOTrainer, SFTTrainer
+from trl.trainer import utils
 from trl.trainer.utils import add_fused_lm_head, shuffle_sequence_dict, split_tensor_dict
 
 
@@ -67,3 +68,21 @@ def test_the_tokenizer_of_a_trainer_is_known_by_name():
 def test_sft_takes_our_batches():
     """Our trainer overrides the loader; TRL's must not be called elsewhere."""
     assert "get_train_dataloader" not in source(SFTTrainer)
+
+
+def test_the_head_leaves_out_positions_without_a_label_where_we_say_so():
+    """`restored` sets it for CPUs; the name has no other use in that module."""
+    lines = [
+        line.strip() for line in inspect.getsource(utils).splitlines() if "_use_triton" in line
+    ]
+    assert lines == [
+        "from ..kernels.chunked_logprob import _use_triton",
+        "compact = _use_triton(hidden_states.device)",
+    ]
+
+
+def test_log_probabilities_are_those_of_the_labels():
+    """EpisodeTrainer takes labels away from tokens that are not trained."""
+    made = source(GRPOTrainer._get_per_token_logps_and_entropies)
+    assert "model(**model_inputs, labels=labels, fused_lm_head=True)" in made
+    assert made.count("model(") == 1

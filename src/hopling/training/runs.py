@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel, PrinterCallback, Trainer
 from transformers.trainer_callback import ProgressCallback
 from transformers.utils import logging
+from trl.trainer import utils as trl_models
 
 from hopling import records
 from hopling.errors import SettingsError
@@ -84,7 +85,8 @@ def restored(model: PreTrainedModel) -> Iterator[None]:
         with warnings.catch_warnings():
             # peft asks transformers by a name that transformers has retired
             warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
-            yield
+            with _scoring_labels_only():
+                yield
     finally:
         logging.set_verbosity(verbosity)
         for name in ("forward", "_original_forward"):
@@ -95,6 +97,17 @@ def restored(model: PreTrainedModel) -> Iterator[None]:
             parameter.requires_grad_(name not in frozen)
             parameter.grad = None
         model.train(training)
+
+
+@contextmanager
+def _scoring_labels_only() -> Iterator[None]:
+    """Let TRL's head leave out the positions without a label on a CPU too, as it does on GPUs."""
+    before = trl_models._use_triton
+    trl_models._use_triton = lambda device: True
+    try:
+        yield
+    finally:
+        trl_models._use_triton = before
 
 
 def merged(trainer: Trainer) -> None:

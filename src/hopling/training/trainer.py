@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 from trl import GRPOTrainer
-from trl.trainer.utils import add_fused_lm_head
+from trl.trainer.utils import add_fused_lm_head, pad
 
 from hopling.episode import Episode
+from hopling.training.batches import IGNORED
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class EpisodeTrainer(GRPOTrainer):
         super().__init__(reward_funcs=_unused_reward, **arguments)
         self.play = play
         self.batch = Batch((), (), ())
+        self.kept_BT = torch.zeros(0, 0)
         self.beta = kl
         self.rollout_func = self._played
         if kl and reference is not None:
@@ -48,12 +50,13 @@ class EpisodeTrainer(GRPOTrainer):
 
     def _played(self, prompts: list[str], _: GRPOTrainer) -> dict[str, Any]:
         self.batch = self.play([int(prompt) for prompt in prompts])
-        pad = self._tokenizer.pad_token_id
+        filler = self._tokenizer.pad_token_id
         completions, masks = [], []
         for episode, trained in zip(self.batch.episodes, self.batch.trained, strict=True):
             span = _completion(episode)
-            completions.append(episode.tokens[span] or [pad])  # TRL looks at the last token
+            completions.append(episode.tokens[span] or [filler])  # TRL looks at the last token
             masks.append([int(s and trained) for s in episode.sampled[span]] or [0])
+        self.kept_BT = pad([torch.tensor(mask) for mask in masks], padding_value=0)
         return {
             "prompt_ids": [list(e.segments[0].tokens) for e in self.batch.episodes],
             "completion_ids": completions,
@@ -69,6 +72,24 @@ class EpisodeTrainer(GRPOTrainer):
             advantages_BT[b, : len(own)] = torch.tensor(own)
         output["advantages"] = advantages_BT.to(output["completion_ids"].device)
         return output
+
+    def _compute_loss(self, model: torch.nn.Module, inputs: dict[str, Any]) -> torch.Tensor:
+        self.kept_BT = inputs["completion_mask"] * inputs["tool_mask"]
+        return super()._compute_loss(model, inputs)
+
+    def _get_per_token_logps_and_entropies(
+        self, model: torch.nn.Module, input_ids: torch.Tensor, *rest: Any, **options: Any
+    ) -> tuple[torch.Tensor, ...]:
+        """Score the trained tokens only: the head is most of a small model's work."""
+        rows = iter(self.kept_BT.to(input_ids.device))
+
+        def narrowed(labels: torch.Tensor, **inputs: Any) -> Any:
+            kept_BT = torch.stack([next(rows) for _ in labels])
+            labels = labels.clone()
+            labels[:, -kept_BT.shape[1] :].masked_fill_(kept_BT == 0, IGNORED)
+            return model(labels=labels, **inputs)
+
+        return super()._get_per_token_logps_and_entropies(narrowed, input_ids, *rest, **options)
 
 
 def _completion(episode: Episode) -> slice:
