@@ -42,7 +42,7 @@ def test_only_markup_becomes_a_control_token(pieces: list[str]) -> None:
 def test_only_markup_becomes_a_control_token_of_smollm2(
     smollm2_tokenizer: PreTrainedTokenizerBase, pieces: list[str]
 ) -> None:
-    """B20, for SmolLM2's tokenizer, which has no token for 19 of the bytes."""
+    """B20, for SmolLM2's tokenizer, which has no token for 21 of the bytes."""
     encoder = TokenizerEncoder(smollm2_tokenizer)
     for character in set("".join(pieces)):
         assume(encoder.decode(encoder.encode([character])) == character)
