@@ -16,7 +16,7 @@ SOURCE = ROOT / "src" / "hopling"
 # A module imports what stands to its left, its own part, and nothing else of hopling.
 ARROWS: list[set[str]] = [
     {"errors"},
-    {"settings", "records", "episode"},
+    {"settings", "records", "episode", "progress"},
     {"graphs", "dialects", "policies", "rewards"},
     {"tools"},
     {"environment"},

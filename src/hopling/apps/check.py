@@ -8,7 +8,6 @@ import typer
 
 from hopling.apps.evaluate import read
 from hopling.apps.flags import AsJson, with_flags
-from hopling.apps.progress import progress
 from hopling.apps.reach import Way, ways
 from hopling.apps.tables import print_json, print_rows, screen
 from hopling.apps.world import MOVIES, open_graph
@@ -19,6 +18,7 @@ from hopling.episode import Action, Answer, Call, Episode, Task
 from hopling.errors import SettingsError
 from hopling.graphs.base import Graph
 from hopling.policies.scripted import Scripted
+from hopling.progress import progress
 from hopling.rewards import exact_match, num_calls, predicted, sog_r1
 from hopling.rollout import rollout
 from hopling.settings import setting

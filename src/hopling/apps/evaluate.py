@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from hopling.apps.flags import AsJson, with_flags
-from hopling.apps.progress import Advance, progress
 from hopling.apps.tables import print_json, screen
 from hopling.apps.world import MOVIES, Playing, environment, open_graph, open_model
 from hopling.episode import Episode, Task
 from hopling.errors import SettingsError
+from hopling.progress import Advance, progress
 from hopling.settings import setting
 
 if TYPE_CHECKING:

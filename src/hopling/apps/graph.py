@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopling.apps.flags import AsJson, with_flags
-from hopling.apps.progress import progress
 from hopling.apps.tables import print_json, print_pairs, print_rows, screen
 from hopling.apps.world import MOVIES, open_graph
 from hopling.errors import SettingsError
+from hopling.progress import progress
 from hopling.settings import setting
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from hopling.apps.progress import progress
 from hopling.environment import Environment
 from hopling.errors import SettingsError
+from hopling.progress import progress
 from hopling.settings import setting
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from hopling.apps.progress import Pace, progress
+from hopling.progress import Pace, progress
 
 
 def ticking(*seconds: float) -> Callable[[], float]:
