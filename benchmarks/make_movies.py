@@ -27,11 +27,11 @@ from pathlib import Path
 from typing import Any
 
 SEED = 20180201
-MAX_ANSWERS = 6
-MAX_WIDTH = 8
+MAX_ANSWERS = 3
+MAX_WIDTH = 3
 UNSEEN = "director_to_movie_to_writer"
-HELD_OUT = 0.3  # share of the topics that train does not see
-QUOTAS = {"train": 1400, "valid": 100, "test": 300}  # tasks for each number of hops
+HELD_OUT = 0.2  # share of the topics that train does not see
+QUOTAS = {"train": 2800, "valid": 100, "test": 300}  # tasks for each number of hops
 NUM_UNSEEN = 150
 
 Row = dict[str, Any]

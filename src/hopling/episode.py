@@ -190,9 +190,7 @@ class Episode:
     def view(self, room: int | None = None) -> View:
         """Return what a policy may see."""
         turns, tokens = tuple(self.turns), tuple(self.tokens)
-        return View(
-            self.key, self.task.id, self.seed, self.prompt, self.tools, turns, tokens, room
-        )
+        return View(self.key, self.task.id, self.seed, self.prompt, self.tools, turns, tokens, room)
 
     @property
     def tokens(self) -> list[int]:
@@ -208,9 +206,7 @@ class Episode:
     def logprobs(self) -> list[float]:
         """The sampler's log-probability of each token, 0.0 where none was sampled, shape (T,)."""
         return [
-            logprob
-            for s in self.segments
-            for logprob in (s.logprobs or (0.0,) * len(s.tokens))
+            logprob for s in self.segments for logprob in (s.logprobs or (0.0,) * len(s.tokens))
         ]
 
     @property

@@ -9,8 +9,8 @@
 Any other exception is our own mistake, and the run stops.
 """
 
+from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Iterable
 
 
 class HoplingError(Exception):

@@ -77,6 +77,7 @@ class Compiler:
     plan: Callable[[Task], Plan] = gold_path
     discipline: Discipline = "probe"
     max_rows: int = 50
+    max_probe_rows: int | None = None
     max_live: int = 64
     encoder: Encoder | None = field(init=False, default=None)
     concurrent: bool = field(init=False, default=False)
@@ -122,7 +123,9 @@ class Compiler:
         self._stuck.pop(view.task_id, None)
         if view.task_id not in self._plans:
             self._plans[view.task_id] = self.plan(self._tasks[view.task_id])
-        reading = Reading(self.graph, self.discipline, self.max_rows)
+        reading = Reading(
+            self.graph, self.discipline, self.max_rows, max_probe_rows=self.max_probe_rows
+        )
         walk = self._plans[view.task_id](reading)
         self._walks[view.key] = _Progress(reading, walk, next(walk))
         return self._walks[view.key]

@@ -26,7 +26,8 @@ class Stuck(Exception):
 class Reading:
     """The rows that an episode has shown, by node and direction.
 
-    `max_rows` is how many rows a page of the tool holds, `max_entities` how many a call may name.
+    `max_rows` is how many rows a page of the tool holds, `max_probe_rows` how many a call without
+    properties shows before it sums up, `max_entities` how many entities a call may name.
     `names` are the names printed for what was shown; a literal is known there by its text.
     """
 
@@ -34,6 +35,7 @@ class Reading:
     discipline: Discipline = "probe"
     max_rows: int = 50
     max_entities: int = MAX_ENTITIES
+    max_probe_rows: int | None = None
     whole: set[tuple[str, Direction]] = field(default_factory=set)
     probed: set[tuple[str, Direction]] = field(default_factory=set)
     partly: set[tuple[str, Direction, str]] = field(default_factory=set)
@@ -41,7 +43,9 @@ class Reading:
 
     def fresh(self) -> "Reading":
         """Return a reading of the same graph in which nothing has been shown."""
-        return Reading(self.graph, self.discipline, self.max_rows, self.max_entities)
+        return Reading(
+            self.graph, self.discipline, self.max_rows, self.max_entities, self.max_probe_rows
+        )
 
     def foreseen(self, call: Call) -> Observation:
         """Return an observation with the nodes that a call would show, without its text."""
@@ -120,7 +124,8 @@ class Reading:
 
     def _fits(self, nodes: Sequence[str], direction: Direction) -> bool:
         counts = self.graph.counts(list(nodes), direction)
-        return sum(sum(count.values()) for count in counts) <= self.max_rows
+        limit = self.max_rows if self.max_probe_rows is None else self.max_probe_rows
+        return sum(sum(count.values()) for count in counts) <= limit
 
     def _groups(self, nodes: Sequence[str]) -> list[list[str]]:
         starts = range(0, len(nodes), self.max_entities)

@@ -21,6 +21,8 @@ from hopling.tools.tables import lexical, markdown, quoted, shortened, spelled
 class OneHopSearch:
     """Lists the edges of entities, or their properties with counts when more than `max_rows`.
 
+    `max_probe_rows` sums up sooner where no properties are named; None is the paper's one limit.
+
     An observation's nodes are the values shown, literals by their text; its names are what the
     table prints for them, or a node's id where it has no label. [SoG-R1 4.1, App. A]
     """
@@ -28,6 +30,7 @@ class OneHopSearch:
     graph: Graph
     max_rows: int = 50  # [SoG-R1 4.1]
     max_chars: int = 12_000  # [ours] about 4,000 tokens
+    max_probe_rows: int | None = None  # [ours] the tool before SoG-R1 had two limits as well
     name: str = "Search"
 
     def __post_init__(self) -> None:
@@ -35,6 +38,11 @@ class OneHopSearch:
             raise SettingsError(
                 f"max_rows is {self.max_rows}; expected at least 1 (the paper: 50)."
             )
+
+    @property
+    def probe_limit(self) -> int:
+        """How many rows a call without properties may show."""
+        return self.max_rows if self.max_probe_rows is None else self.max_probe_rows
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -63,7 +71,7 @@ class OneHopSearch:
         total = sum(sum(one.values()) for one in counts)
         if total == 0:
             seen = Observation(self._nothing(nodes, asked))
-        elif total <= self.max_rows or asked.properties:
+        elif total <= self.probe_limit or asked.properties:
             seen = self._rows(nodes, asked, counts)
         else:
             seen = self._summary(asked, counts)

@@ -210,7 +210,7 @@ class _Watcher(TrainerCallback):
         self.started_cpu += process_time() - started_cpu
 
     def _report(self, row: dict[str, Any]) -> None:
-        row |= self.valid_row
+        row |= {"of": self.settings.steps, **self.valid_row}
         self.valid_row = {}
         if self.log is None:
             return

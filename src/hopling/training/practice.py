@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from accelerate import PartialState
 from accelerate.utils import gather_object
+from peft import PeftModel
 from rich.text import Text
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -37,7 +38,7 @@ class Student(Protocol):
     sampling: Sampling
 
     @property
-    def model(self) -> PreTrainedModel: ...
+    def model(self) -> PreTrainedModel | PeftModel: ...
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase: ...

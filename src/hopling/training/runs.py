@@ -70,7 +70,7 @@ def silence(trainer: Trainer) -> None:
 
 
 @contextmanager
-def restored(model: PreTrainedModel) -> Iterator[None]:
+def restored(model: PreTrainedModel | PeftModel) -> Iterator[None]:
     """Undo what a trainer leaves on a model: its patched forward, its train mode, its frozen parts.
 
     TRL puts a fused head on the model itself; a second run, or a copy, would patch the patch.
@@ -92,7 +92,7 @@ def restored(model: PreTrainedModel) -> Iterator[None]:
         for name in ("forward", "_original_forward"):
             vars(model).pop(name, None)
         if own_forward is not None:
-            model.forward = own_forward
+            vars(model)["forward"] = own_forward
         for name, parameter in model.named_parameters():
             parameter.requires_grad_(name not in frozen)
             parameter.grad = None

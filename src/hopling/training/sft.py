@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from accelerate import PartialState
 from datasets import Dataset
+from peft import PeftModel
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
 from trl import SFTConfig, SFTTrainer
@@ -34,7 +35,7 @@ class Trainable(Protocol):
     """A policy whose weights can be trained in place."""
 
     @property
-    def model(self) -> PreTrainedModel: ...
+    def model(self) -> PreTrainedModel | PeftModel: ...
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase: ...

@@ -5,9 +5,10 @@ Shapes: B episodes of this process, T completion tokens.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
+from peft import PeftModel
 from transformers import PreTrainedModel
 from trl import GRPOTrainer
 from trl.trainer.utils import add_fused_lm_head, pad
@@ -36,7 +37,12 @@ class EpisodeTrainer(GRPOTrainer):
     """
 
     def __init__(
-        self, *, play: Play, kl: float, reference: PreTrainedModel | None, **arguments: Any
+        self,
+        *,
+        play: Play,
+        kl: float,
+        reference: PreTrainedModel | PeftModel | None,
+        **arguments: Any,
     ) -> None:
         super().__init__(reward_funcs=_unused_reward, **arguments)
         self.play = play
@@ -45,7 +51,8 @@ class EpisodeTrainer(GRPOTrainer):
         self.beta = kl
         self.rollout_func = self._played
         if kl and reference is not None:
-            add_fused_lm_head(reference, temperature=self.temperature)
+            head = cast(PreTrainedModel, reference)  # what TRL patches may be wrapped by PEFT
+            add_fused_lm_head(head, temperature=self.temperature)
             self.ref_model = self.accelerator.prepare_model(reference, evaluation_mode=True)
 
     def _played(self, prompts: list[str], _: GRPOTrainer) -> dict[str, Any]:

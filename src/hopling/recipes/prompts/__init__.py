@@ -17,10 +17,10 @@ def student(graph: Graph) -> Callable[[Task], Prompt]:
 
 
 def compact(graph: Graph) -> Callable[[Task], Prompt]:
-    """Return the prompt of a tiny model: the question, then a line "id = name" for each entity."""
+    """Return the prompt of a tiny model: the question, then each entity as "| id | name |"."""
 
     def prompt(task: Task) -> Prompt:
-        lines = [f"{node} = {name}" for node, name in _named(task.start, graph).items()]
+        lines = [f"| {node} | {name} |" for node, name in _named(task.start, graph).items()]
         return Prompt(user="\n".join([task.question, *lines]))
 
     return prompt
