@@ -6,6 +6,7 @@ is computed from the episode, so one environment serves interleaved episodes and
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Protocol
 
 from hopling.episode import (
@@ -30,6 +31,7 @@ class Tool(Protocol):
     """A callable with a name, and a JSON schema (OpenAI's function form) that describes it.
 
     Raises ToolError for a call that the policy got wrong, WorldError when the graph did not answer.
+    Arguments that it has no place for, or that are missing, never reach it.
     """
 
     @property
@@ -134,6 +136,11 @@ class Environment:
             hint = nearest(action.tool, names)
             message = f"There is no tool {action.tool!r}.{hint} Tools: {', '.join(names)}."
             return Observation(message, error=True)
+        try:
+            signature(tool).bind(episode, **action.arguments)
+        except TypeError as error:
+            takes = ", ".join([*signature(tool).parameters][1:])
+            return Observation(f"{tool.name}: {error}. Arguments: {takes}.", error=True)
         try:
             return tool(episode, **action.arguments)
         except ToolError as error:
