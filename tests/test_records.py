@@ -75,6 +75,13 @@ def test_a_file_that_is_not_there_has_no_rows(tmp_path: Path) -> None:
     assert records.read(tmp_path / "none.jsonl") == []
 
 
+def test_half_a_character_survives_the_file(tmp_path: Path) -> None:
+    """RFC 8259, 8.2: JSON may escape what UTF-8 cannot hold; no episode is lost to it."""
+    path = tmp_path / "rows.jsonl"
+    records.append(path, {"text": "a\ud83d\u00e9"})
+    assert records.read(path) == [{"text": "a\ud83d\u00e9"}]
+
+
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     """BUGS B17: write, then rename."""
     path = tmp_path / "report.json"

@@ -21,12 +21,13 @@ def append(path: Path, row: Mapping[str, Any]) -> None:
     """Append one JSON line; a torn last line of an earlier crash is set aside first.
 
     The torn text goes to a file of the same name with `.torn` added. [BUGS B34]
+    Half a character, which UTF-8 cannot hold, is written as JSON's escape and reads back the same.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     line = json.dumps(row, ensure_ascii=False) + "\n"
     with path.open("a+b") as file:
         _set_torn_aside(path, file)
-        file.write(line.encode("utf-8"))
+        file.write(line.encode("utf-8", "backslashreplace"))
         file.flush()
         os.fsync(file.fileno())
 

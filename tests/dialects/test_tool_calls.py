@@ -165,6 +165,7 @@ def test_one_bad_call_does_not_void_the_other():
         (_qwen('{"arguments": {}}'), 'a JSON object with a "name"'),
         (_qwen("Search(m.1)"), "cannot be read: Expecting value"),
         (_qwen("[" * 100_000), "nested too deeply"),
+        (_qwen('{"name": "A", "arguments": {"x": ["\\ud83d"]}}'), "half a character"),
         (_qwen('{"name": "A", "arguments": {}} and more'), "Text follows the call's JSON"),
         (
             "I do not know.",

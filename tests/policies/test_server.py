@@ -135,6 +135,15 @@ def test_arguments_that_are_not_json_are_refused_in_words() -> None:
     assert endpoint.body()["messages"][-1] == {"role": "user", "content": observation.text}
 
 
+def test_half_a_character_breaks_neither_the_next_request_nor_the_run() -> None:
+    """Ours: JSON may escape what UTF-8 cannot hold."""
+    half = httpx.Response(200, content=b'{"choices": [{"message": {"content": "Hm \\ud83d"}}]}')
+    endpoint = Endpoint(half, reply())
+    world = Environment(lambda task: task.question, (Search(),), ToolCalls(), max_turns=3)
+    (episode,) = rollout(endpoint.server(), world, [Task("t", "Who?")])
+    assert [turn.text for turn in episode.turns] == ["Hm ?", "Final answer: {A}"]
+
+
 def test_a_turn_that_hit_the_limit_or_the_context_is_cut() -> None:
     """B23, B25: cut by length is no fault of format, and a full context no fault of ours."""
     cut = Endpoint(reply("Fin", finish_reason="length")).server().generate([VIEW], ())

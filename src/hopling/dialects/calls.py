@@ -199,9 +199,13 @@ def _decode(text: str, start: int) -> tuple[object, int]:
     """Return the JSON value at `start` and where it ends, or Malformed and `start`."""
     start = _skip(text, start)
     try:
-        return json.JSONDecoder().raw_decode(text, start)
+        value, end = json.JSONDecoder().raw_decode(text, start)
+        json.dumps(value, ensure_ascii=False).encode()
+        return value, end
     except RecursionError:
         return Malformed("The call's JSON is nested too deeply."), start
+    except UnicodeEncodeError:
+        return Malformed("The call's JSON escapes half a character; write it unescaped."), start
     except ValueError as error:
         return Malformed(_reason(text, start, error)), start
 

@@ -35,7 +35,8 @@ def functions(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def written(message: Mapping[str, Any]) -> str:
     """Return the turn's text: the content, then one line for each call.
 
-    Arguments that are not JSON stay as the model wrote them, for the dialect to refuse.
+    Arguments that are not JSON stay as the model wrote them, for the dialect to refuse. Half a
+    character, which no later request could hold, becomes "?".
 
     >>> call = {"function": {"name": "search", "arguments": '{"entities": ["m.1"]}'}}
     >>> written({"content": None, "tool_calls": [call]})
@@ -49,7 +50,7 @@ def written(message: Mapping[str, Any]) -> str:
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False)
         lines.append(f'<tool_call>{{"name": {name}, "arguments": {arguments}}}</tool_call>')
-    return "\n".join(filter(None, lines))
+    return "\n".join(filter(None, lines)).encode(errors="replace").decode()
 
 
 def _turn_messages(turn: Turn, number: int) -> list[Message]:
