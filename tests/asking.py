@@ -53,6 +53,9 @@ class Plain:
         (action,) = actions
         return f"={action.text}" if isinstance(action, Answer) else f"?{action.arguments['key']}"
 
+    def pieces(self, text: str) -> list[str]:
+        return [text, Markup(END)]
+
 
 @dataclass(frozen=True)
 class Ask:

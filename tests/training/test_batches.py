@@ -5,8 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import asking
-from hopling.episode import Answer, Call
+from chatter import tiny_tokenizer
+from hopling.dialects import ToolCalls
+from hopling.environment import Environment
+from hopling.episode import Answer, Call, Task
 from hopling.errors import DataError, SettingsError
+from hopling.policies.encoding import TokenizerEncoder
 from hopling.policies.scripted import Scripted
 from hopling.rollout import rollout
 from hopling.training.batches import IGNORED, plan, replay, rows, task_order
@@ -67,6 +71,20 @@ def test_a_replay_has_the_tokens_of_an_episode_that_the_student_played():
     assert [e.sampled for e in told] == [e.sampled for e in lived]
     assert [e.turns for e in told] == [e.turns for e in lived]
     assert [e.ending for e in told] == [e.ending for e in lived]
+
+
+def test_a_replayed_call_stands_between_the_models_own_tokens():
+    """Second law: Qwen has a token for each tag of a call, and samples it."""
+    encoder, dialect = TokenizerEncoder(tiny_tokenizer()), ToolCalls()
+    world = Environment(lambda task: task.question, (asking.Ask(),), dialect, max_turns=2)
+    texts = [dialect.write([Call("ask", {"key": "</tool_call>"})]), dialect.write([Answer("{1}")])]
+    played = rollout(Scripted({"t": texts}), world, [Task("t", "a is")])
+    (told,) = replay(played, world, encoder)
+    sampled = [t for t, s in zip(told.tokens, told.sampled, strict=True) if s]
+    control = [token for token in sampled if token in encoder.control.values()]
+    assert encoder.decode(control) == "<tool_call></tool_call><|im_end|><|im_end|>"
+    assert encoder.decode(sampled) == "<|im_end|>".join([*texts, ""])
+    assert told.turns == played[0].turns
 
 
 def test_a_replay_asks_no_graph():

@@ -95,9 +95,10 @@ def _replayed(trace: Episode, environment: Environment, encoder: Encoder) -> Epi
     return episode
 
 
-def _written(turn: Turn, dialect: Dialect) -> str:
+def _written(turn: Turn, dialect: Dialect) -> list[str]:
     erred = any(isinstance(action, Malformed) for action in turn.actions)
-    return turn.text if erred else dialect.write(turn.actions)
+    # in pieces, so that a call's tags are the tokens that a model of this family samples
+    return dialect.pieces(turn.text if erred else dialect.write(turn.actions))
 
 
 def _bare(action: Action) -> object:
