@@ -26,14 +26,15 @@ if TYPE_CHECKING:
     from hopling.evaluation.evaluate import evaluate
     from hopling.evaluation.report import Report
     from hopling.policies.local import LocalModel
-    from hopling.training.grpo import GRPO, grpo
-    from hopling.training.sft import SFT, sft
+    from hopling.training.grpo import grpo
+    from hopling.training.settings import GRPO, SFT
+    from hopling.training.sft import sft
 
 _LAZY = {
-    "GRPO": "hopling.training.grpo",
+    "GRPO": "hopling.training.settings",
     "LocalModel": "hopling.policies.local",
     "Report": "hopling.evaluation.report",
-    "SFT": "hopling.training.sft",
+    "SFT": "hopling.training.settings",
     "evaluate": "hopling.evaluation.evaluate",
     "grpo": "hopling.training.grpo",
     "sft": "hopling.training.sft",
