@@ -61,14 +61,28 @@ class Stops:
     def completion(self, tokens: Sequence[int], logprobs: Sequence[float]) -> Completion:
         """Return the turn; it is cut when nothing ended it."""
         kept, scores = tuple(tokens), tuple(logprobs)
-        if kept[-1] in self.markers:
-            return Completion(self.encoder.decode(kept[:-1]), kept, scores)
-        text = self.encoder.decode(kept)
-        if self.ends_V[kept[-1]]:
-            return Completion(text, kept, scores)
-        found = [(text.find(stop), stop) for stop in self.spelled if stop in text]
-        if not found:
-            return Completion(text, kept, scores, cut=True)
-        start, stop = min(found)
-        end = start if isinstance(stop, Markup) else start + len(stop)
-        return Completion(text[:end], kept, scores)
+        text, found = torn(kept, self.encoder, markers=self.markers, spelled=self.spelled)
+        ended = found or bool(self.ends_V[kept[-1]])
+        return Completion(text, kept, scores, cut=not ended)
+
+
+def torn(
+    tokens: Sequence[int],
+    encoder: TokenizerEncoder,
+    *,
+    markers: Collection[int],
+    spelled: Collection[str],
+) -> tuple[str, bool]:
+    """Return a turn's text, torn off where it ends, and whether a marker or spelled stop ended it.
+
+    A marker at the end is left out. Of the spelled stops the first one in the text counts; it is
+    part of the text unless it is `Markup`.
+    """
+    if tokens and tokens[-1] in markers:
+        return encoder.decode(tokens[:-1]), True
+    text = encoder.decode(tokens)
+    found = [(text.find(stop), stop) for stop in spelled if stop in text]
+    if not found:
+        return text, False
+    start, stop = min(found)
+    return text[: start if isinstance(stop, Markup) else start + len(stop)], True

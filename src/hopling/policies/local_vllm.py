@@ -15,6 +15,7 @@ from transformers import PreTrainedTokenizerBase
 from hopling.episode import Completion, Markup, View
 from hopling.errors import SettingsError
 from hopling.policies.encoding import TokenizerEncoder
+from hopling.policies.local_stops import torn
 from hopling.policies.sampling import Sampling
 
 MAX_SEED = 2**31
@@ -124,22 +125,15 @@ class VllmModel:
             for token, candidates in zip(tokens, output.logprobs, strict=True)
         )
         cut = output.finish_reason == "length"
-        return Completion(self._text(tokens, stops, cut=cut), tokens, logprobs, cut)
+        added = self.tokenizer.added_tokens_decoder.items()
+        ends = [n for n, token in added if token.special or _is_markup(token.content, stops)]
+        spelled = [stop for stop in stops if stop not in self.encoder.control]
+        text, _ = torn(tokens, self.encoder, markers=() if cut else ends, spelled=spelled)
+        return Completion(text, tokens, logprobs, cut)
 
-    def _text(self, tokens: Sequence[int], stops: Sequence[str], *, cut: bool) -> str:
-        """Return the turn's text by the same rule as LocalModel's."""
-        added = self.tokenizer.added_tokens_decoder
-        if not cut and tokens:
-            last = added.get(tokens[-1])
-            marks = {stop for stop in stops if isinstance(stop, Markup)}
-            if last is not None and (last.special or last.content in marks):
-                return self.encoder.decode(tokens[:-1])
-        text = self.encoder.decode(tokens)
-        spelled = [stop for stop in stops if stop not in self.encoder.control and stop in text]
-        if cut or not spelled:
-            return text
-        start, stop = min((text.find(stop), stop) for stop in spelled)
-        return text[: start if isinstance(stop, Markup) else start + len(stop)]
+
+def _is_markup(text: str, stops: Sequence[str]) -> bool:
+    return any(stop == text and isinstance(stop, Markup) for stop in stops)
 
 
 def import_vllm() -> ModuleType:
