@@ -44,6 +44,30 @@ def test_calls_per_correct_answer_leave_wrong_answers_out(world: Any) -> None:
     assert found.mean("calls").value == 2.0  # type: ignore[union-attr]
 
 
+def test_correct_answers_that_were_never_retrieved_are_counted(world: Any) -> None:
+    """BUGS B26: t0 looks and errs, the others are right by heart; then one looks and is right."""
+
+    def write(view: View) -> str:
+        if view.task_id == "t0" and not view.turns:
+            return str(world.environment.dialect.write([_call(view)]))
+        return str(world.environment.dialect.write([_answer("Bob" if even(view) else "Ann")]))
+
+    tasks = [Task(f"t{n}", "Who?", answers=("Bob" if n == 2 else "Ann",)) for n in range(4)]
+    played = evaluate(Scripted.from_function(write), world.environment, tasks, seed=0)
+    scores = [(row.scores["grounded"], row.scores["recalled"]) for row in played.rows]
+    assert scores == [(0.0, 0.0), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0)]
+    found = evaluate(world.policy(lambda view: True), world.environment, tasks[:1], seed=0)
+    assert found.rows[0].scores["grounded"] == 1.0
+    assert found.rows[0].scores["recalled"] == 0.0
+
+
+def test_repeated_calls_have_a_rate(world: Any) -> None:
+    """BUGS B24: three equal calls, two of them repeats."""
+    policy = world.policy(lambda view: True, num_calls=3)
+    found = evaluate(policy, world.environment, world.tasks(2), seed=0)
+    assert found.mean("repeats").value == pytest.approx(2 / 3)  # type: ignore[union-attr]
+
+
 def test_an_episode_whose_world_failed_is_counted_and_in_no_mean(world: Any) -> None:
     """DESIGN law 5."""
     world.find.down = {"t0", "t2"}

@@ -16,6 +16,7 @@ from hopling.rewards.answers import (
     normalized,
     observed,
     predicted,
+    ungrounded,
 )
 
 SCORERS = (exact_match, f1, hits_any, hits_first)
@@ -176,3 +177,4 @@ def test_what_was_observed_and_what_was_recalled_are_told_apart():
 
     assert (observed(recalled), grounded(recalled)) == (0.5, 0.0)
     assert (observed(found), grounded(found)) == (1.0, 1.0)
+    assert (ungrounded(recalled), ungrounded(found)) == (("Rome",), ())

@@ -4,7 +4,14 @@ from hopling.dialects import ToolCalls
 from hopling.environment import Environment
 from hopling.episode import Answer, Call, Completion, Episode, Task
 from hopling.errors import SettingsError
-from hopling.rewards.conduct import all_calls_ran, gate, num_calls, sog_r1, thrift
+from hopling.rewards.conduct import (
+    all_calls_ran,
+    gate,
+    num_calls,
+    num_repeats,
+    sog_r1,
+    thrift,
+)
 from hopling.tools import OneHopSearch
 from small_graph import movies
 
@@ -78,6 +85,20 @@ def test_each_call_of_a_turn_counts_failed_ones_too():
 
     assert num_calls(episode) == 4
     assert sog_r1(2)(episode) == pytest.approx(0.9)
+
+
+def test_a_call_repeats_another_whatever_the_order_of_its_ids():
+    """BUGS B24: the same call for ever, two in turn, and one in other words."""
+    other = Call("Search", {"entities": ["m.1"], "direction": "incoming"})
+    one, same = (
+        Call("Search", {"entities": ids, "direction": "outgoing"})
+        for ids in (["m.1", "m.2"], ["m.2", "m.1", "m.1"])
+    )
+
+    assert num_repeats(_played(*[_text(GOOD)] * 4)) == 3
+    assert num_repeats(_played(*[_text(GOOD), _text(other)] * 2)) == 2
+    assert num_repeats(_played(_text(one, GOOD), _text(same))) == 1
+    assert num_repeats(_played(_text(GOOD), _text(RIGHT))) == 0
 
 
 def test_a_spent_budget_earns_nothing():

@@ -31,6 +31,7 @@ def test_shares_count_what_happened():
     assert row["calls"] == (1 + 1 + 0 + 3) / 4
     assert row["turns"] == (2 + 3 + 1 + 3) / 4
     assert row["malformed"] == 0.25
+    assert row["repeats"] == 2 / 5
     assert row["answered"] == 0.75
     assert row["endings"]["out of turns"] == 1
     assert row["flat_groups"] == 0.0

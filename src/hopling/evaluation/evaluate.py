@@ -14,8 +14,17 @@ from hopling.episode import Completion, Encoder, Ending, Episode, Prompt, Task, 
 from hopling.errors import SettingsError
 from hopling.evaluation.episode_log import EpisodeLog, Played
 from hopling.evaluation.intervals import Estimate, bootstrap
-from hopling.rewards.answers import exact_match, f1, hits_any, hits_first, normalized, observed
-from hopling.rewards.conduct import num_calls
+from hopling.rewards.answers import (
+    exact_match,
+    f1,
+    grounded,
+    hits_any,
+    hits_first,
+    normalized,
+    observed,
+    ungrounded,
+)
+from hopling.rewards.conduct import num_calls, num_repeats
 from hopling.rollout import Policy, play, sampling_seed
 
 Scorer = Callable[[Episode], float]
@@ -26,7 +35,10 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "hits_any": ("Hits@1, any", "any name answered is gold"),
     "f1": ("F1", "harmonic mean of precision and recall over the set of names"),
     "observed": ("Gold observed", "every gold name stood in an observation"),
+    "grounded": ("Grounded", "share of the names answered that stood in an observation"),
+    "recalled": ("Recalled", "exact match, though a name answered stood in no observation"),
     "calls": ("Calls", "tool calls per episode"),
+    "repeats": ("Repeats", "share of an episode's calls that ask what it had asked before"),
     "turns": ("Turns", "turns per episode, the answer's included"),
     "tokens": ("Tokens", "tokens that the policy wrote per episode"),
     "seconds": ("Seconds", "from an episode's first turn to its end; a batch shares the clock"),
@@ -273,13 +285,17 @@ def _row(played: Played) -> Row:
 
 def _scores(played: Played) -> dict[str, float]:
     episode = played.episode
+    calls, is_exact = num_calls(episode), exact_match(episode)
     scores = {
-        "exact_match": float(exact_match(episode)),
+        "exact_match": float(is_exact),
         "hits_first": float(hits_first(episode)),
         "hits_any": float(hits_any(episode)),
         "f1": float(f1(episode)),
         "observed": float(observed(episode) == 1),
-        "calls": float(num_calls(episode)),
+        "grounded": float(grounded(episode)),
+        "recalled": float(is_exact == 1 and bool(ungrounded(episode))),
+        "calls": float(calls),
+        "repeats": num_repeats(episode) / max(1, calls),
         "turns": float(len(episode.turns)),
         "seconds": played.seconds,
     }

@@ -14,7 +14,7 @@ from hopling.evaluation.intervals import Estimate
 from hopling.evaluation.style import CSS
 from hopling.evaluation.transcript import LEGEND, Example, tag, transcript
 
-SHARES = ("exact_match", "hits_first", "hits_any", "f1", "observed")
+SHARES = ("exact_match", "hits_first", "hits_any", "f1", "observed", "grounded", "recalled")
 
 
 def page(numbers: Mapping[str, Any], examples: Sequence[Sequence[Example]]) -> str:
@@ -53,6 +53,7 @@ def _head(numbers: Mapping[str, Any]) -> str:
 
 def _main(stages: Mapping[str, Any]) -> str:
     labels = ["Exact match", "Hits@1, first", "Hits@1, any", "F1", "Gold observed"]
+    labels += ["Grounded", "Recalled"]
     has_unseen = any(stage["unseen"] for stage in stages.values())
     heads = ["", *labels, "Calls per correct", *(["Unseen type"] if has_unseen else [])]
     rows = []
@@ -87,12 +88,13 @@ def _hops(stages: Mapping[str, Any]) -> str:
 
 
 def _calls(stages: Mapping[str, Any], comparisons: Sequence[Mapping[str, Any]]) -> str:
-    heads = ["", "On its correct answers", "All episodes", "Turns", "Tokens", "Seconds"]
+    heads = ["", "On its correct answers", "All episodes", "Turns", "Tokens", "Seconds", "Repeats"]
     rows = [
         [
             escape(name),
             amount(stage["calls_per_correct"]),
             *(amount(stage["means"].get(m)) for m in ("calls", "turns", "tokens", "seconds")),
+            share(stage["means"].get("repeats")),
         ]
         for name, stage in stages.items()
     ]

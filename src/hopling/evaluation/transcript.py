@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 from hopling.episode import Action, Answer, Call, Episode, Segment, Turn
+from hopling.rewards.answers import predicted, ungrounded
 
 _WHO = {"prompt": "prompt", "policy": "policy, trained", "environment": "environment"}
 _OPEN_LINES = 14
@@ -31,7 +32,8 @@ def transcript(example: Example) -> str:
     episode = example.episode
     gold = ", ".join(episode.task.answers) or "none"
     scores = ", ".join(f"{name} {value:.3g}" for name, value in example.scores.items())
-    parts = [f'<p class="soft">Gold: {escape(gold)}</p><p class="soft">{escape(scores)}</p>']
+    lines = [f"Gold: {gold}", *_provenance(episode), scores]
+    parts = [f'<p class="soft">{escape(line)}</p>' for line in lines]
     if episode.reason:
         parts.append(f'<p class="soft">{escape(episode.reason)}</p>')
     turns = iter(episode.turns)
@@ -43,6 +45,12 @@ def transcript(example: Example) -> str:
     if episode.segments and episode.segments[-1].source == "policy" and turn is not None:
         parts.extend(_unread(observation.text) for observation in turn.observations)
     return "".join(parts)
+
+
+def _provenance(episode: Episode) -> list[str]:
+    names, recalled = predicted(episode), ungrounded(episode)
+    marked = [f"{name} ({'not seen' if name in recalled else 'seen'})" for name in names]
+    return [f"Answered, and whether an observation held it: {', '.join(marked)}"] if names else []
 
 
 def tag(outcome: str) -> str:

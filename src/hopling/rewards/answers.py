@@ -100,6 +100,12 @@ def grounded(episode: Episode) -> float:
     return len(found & _seen(episode)) / max(1, len(found))
 
 
+def ungrounded(episode: Episode) -> tuple[str, ...]:
+    """Return the predicted names that stood in no observation. [BUGS B26]"""
+    seen = _seen(episode)
+    return tuple(name for name in predicted(episode) if key(name) not in seen)
+
+
 _GROUP = re.compile(r"\{(?:[^{}]|\{[^{}]*\})*\}")
 _TYPED = re.compile(r'"(?P<text>.*)"(?:\^\^(?P<type>\S+))', re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?")

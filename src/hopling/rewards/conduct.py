@@ -3,6 +3,7 @@
 Scorers are called on scored episodes only; one that ended UNSCORED says nothing of the policy.
 """
 
+import json
 from collections.abc import Callable
 
 from hopling.episode import Answer, Call, Episode
@@ -13,6 +14,12 @@ from hopling.rewards.answers import exact_match
 def num_calls(episode: Episode) -> int:
     """Return how many calls the policy made, failed ones included; k calls in a turn count k."""
     return sum(len(turn.calls) for turn in episode.turns)
+
+
+def num_repeats(episode: Episode) -> int:
+    """Return how many calls ask what the episode had asked before, in whatever order. [BUGS B24]"""
+    calls = [call for turn in episode.turns for call in turn.calls]
+    return len(calls) - len({(call.tool, _unordered(dict(call.arguments))) for call in calls})
 
 
 def all_calls_ran(episode: Episode) -> float:
@@ -68,3 +75,11 @@ def sog_r1(
         return exact_match(episode) * cost
 
     return reward
+
+
+def _unordered(value: object) -> str:
+    if isinstance(value, dict):
+        return json.dumps({name: _unordered(value[name]) for name in sorted(value)})
+    if isinstance(value, (list, tuple)):
+        return json.dumps(sorted({_unordered(part) for part in value}))
+    return json.dumps(value)

@@ -10,6 +10,7 @@ from statistics import fmean, median
 from typing import Any
 
 from hopling.episode import Call, Ending, Episode, Malformed
+from hopling.rewards.conduct import num_repeats
 from hopling.training.advantages import is_flat
 
 Row = Mapping[str, Any]
@@ -33,6 +34,7 @@ class Digest:
     turns: int
     calls: int
     failed_calls: int
+    repeated_calls: int
     malformed_turns: int
     sampled_tokens: int
     read_tokens: int
@@ -56,6 +58,7 @@ def digest(
         turns=len(episode.turns),
         calls=sum(len(turn.calls) for turn in episode.turns),
         failed_calls=sum(isinstance(a, Call) and o.error for a, o in pairs),
+        repeated_calls=num_repeats(episode),
         malformed_turns=sum(
             any(isinstance(a, Malformed) for a in t.actions) for t in episode.turns
         ),
@@ -90,6 +93,7 @@ def summarized(digests: Sequence[Digest]) -> dict[str, Any]:
         "cut": _mean(d.ending in (Ending.CUT, Ending.CONTEXT_FULL) for d in scored),
         "unscored": 1 - len(scored) / len(digests),
         "tool_errors": sum(d.failed_calls for d in digests) / calls if calls else 0.0,
+        "repeats": sum(d.repeated_calls for d in digests) / calls if calls else 0.0,
         "malformed": _mean(d.malformed_turns > 0 for d in scored),
         "calls": _mean(d.calls for d in scored),
         "turns": _mean(d.turns for d in scored),
