@@ -1,5 +1,6 @@
 """A report: the numbers of a run's stages, as JSON and as one page that loads nothing."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -35,8 +36,8 @@ class Report:
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
-        """All numbers of the report as plain JSON; the page shows these and no others."""
-        return {
+        """All numbers of the report as plain JSON without secrets; the page shows no others."""
+        numbers = {
             "title": self.title,
             "metrics": {n: {"label": label, "is": text} for n, (label, text) in METRICS.items()},
             "stages": {name: _stage(evaluation) for name, evaluation in self.stages.items()},
@@ -49,6 +50,8 @@ class Report:
             ],
             "manifest": dict(self.manifest),
         }
+        clean: dict[str, Any] = json.loads(records.redact(json.dumps(numbers)))
+        return clean
 
     @cached_property
     def examples(self) -> list[list[Example]]:
