@@ -1,4 +1,4 @@
-"""The first ten lines: the movie graph, the tool that searches it, an episode and its reward.
+"""First steps: the movie graph, the tool that searches it, an episode and its reward.
 
 The policy here is a script; a trained model takes its place by `LocalModel.load(folder)`.
 It prints:
