@@ -17,13 +17,17 @@ NS = "http://rdf.freebase.com/ns/"
 
 
 def _play(
-    graph: SmallGraph, task: Task, discipline: Discipline = "probe", max_rows: int = 50
+    graph: SmallGraph,
+    task: Task,
+    discipline: Discipline = "probe",
+    max_rows: int = 50,
+    max_probe_rows: int | None = None,
 ) -> tuple[Episode, Compiler]:
     dialect = ToolCalls()
-    tools = (OneHopSearch(graph, max_rows=max_rows),)
+    tools = (OneHopSearch(graph, max_rows=max_rows, max_probe_rows=max_probe_rows),)
     environment = Environment(lambda task: Prompt(task.question), tools, dialect, 99)
     plan = gold_path if "path" in task.hints else gold_query
-    compiler = Compiler(graph, dialect, [task], plan, discipline, max_rows)
+    compiler = Compiler(graph, dialect, [task], plan, discipline, max_rows, max_probe_rows)
     (episode,) = rollout(compiler, environment, [task])
     return episode, compiler
 
@@ -117,6 +121,20 @@ def test_a_second_call_with_properties_follows_a_summary_only():
         (("m.p1", "m.p2"), "outgoing", ()),
     ]
     assert exact_match(many) == 1.0
+
+
+def test_a_tool_that_sums_up_sooner_is_asked_again_sooner():
+    """Ours: the teacher foresees the limit of its student's tool."""
+    task = _path("country.officials", "position.holder", start="m.c", answers=("Ida", "Tom"))
+    episode, _ = _play(_offices(), task, max_probe_rows=2)
+
+    assert [properties for *_, properties in _asks(episode)] == [
+        (),
+        ("country.officials",),
+        (),
+        ("position.holder",),
+    ]
+    assert exact_match(episode) == all_calls_ran(episode) == 1.0
 
 
 def test_the_filter_discipline_names_the_property_at_once():

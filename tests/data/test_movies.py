@@ -89,13 +89,13 @@ def test_one_question_type_is_in_no_split_but_unseen() -> None:
 
 def test_splits_have_their_sizes_and_every_prefix_is_balanced_by_hops() -> None:
     """Ours: the first n tasks of a split are as good a sample as any."""
-    sizes: dict[Split, int] = {"train": 4200, "valid": 300, "test": 900}
+    sizes: dict[Split, int] = {"train": 8400, "valid": 300, "test": 900}
     for split, size in sizes.items():
         tasks = movies(split)
         assert Counter(task.hints["hops"] for task in tasks) == dict.fromkeys((1, 2, 3), size // 3)
         assert Counter(task.hints["hops"] for task in tasks[:30]) == {1: 10, 2: 10, 3: 10}
-    assert len(movies("unseen")) == 150
-    assert len(movies()) == 5550
+    assert len(movies("unseen")) == 119
+    assert len(movies()) == 9719
 
 
 def test_every_entity_has_an_opaque_id_of_one_shape() -> None:

@@ -27,7 +27,7 @@ def test_the_tiny_models_prompt_is_the_question_and_a_line_for_each_entity():
     prompt = compact(movies())(TASK)
 
     assert prompt.system == ""
-    assert prompt.user == "Who directed Kismet?\nm.1 = Kismet\nm.77 = m.77"
+    assert prompt.user == "Who directed Kismet?\n| m.1 | Kismet |\n| m.77 | m.77 |"
 
 
 def test_the_student_reads_rules_question_and_entities_but_no_program():

@@ -82,6 +82,14 @@ def test_as_many_rows_as_a_page_are_shown_whole():
     assert "51 rows are too many" in _ask(OneHopSearch(_hub(51)), "hub").text
 
 
+def test_a_call_without_properties_may_sum_up_sooner():
+    """Ours: one limit for a probe, one for a page of rows."""
+    search = OneHopSearch(_hub(8), max_rows=50, max_probe_rows=7)
+    assert "8 rows are too many" in _ask(search, "hub").text
+    assert _ask(search, "hub", properties=["t.r0"]).text.count("| t.r0 |") == 8
+    assert _ask(OneHopSearch(_hub(7), max_probe_rows=7), "hub").text.count("| t.r0 |") == 7
+
+
 @given(
     sizes=st.lists(st.integers(0, 9), min_size=1, max_size=4).filter(any), rows=st.integers(1, 5)
 )
@@ -186,6 +194,18 @@ def test_an_entity_without_any_edge_says_so():
     assert text == (
         "lone has no outgoing edges.\nThere are no edges in the other direction either."
     )
+
+
+def test_an_empty_graph_knows_no_entity():
+    """BUGS B14: an error that the policy reads, no crash."""
+    with pytest.raises(ToolError, match=r"There is no entity 'm\.1'"):
+        _ask(OneHopSearch(SmallGraph([])), "m.1")
+
+
+def test_a_loop_is_an_edge_in_both_directions():
+    """BUGS B13: shown once in each, without end."""
+    search = OneHopSearch(SmallGraph([("a", "t.r", "a")]))
+    assert [_ask(search, "a", direction=way).nodes for way in (OUT, "incoming")] == [("a",)] * 2
 
 
 @pytest.mark.parametrize(

@@ -101,16 +101,20 @@ def test_a_reward_that_cannot_be_had_leaves_the_episode_unscored(tmp_path):
     assert {e.reason for e in episodes if e.task.id == "t0"} == {"the judge did not answer"}
 
 
-def test_cut_episodes_can_be_left_out(tmp_path):
-    """BUGS B30: the gradient is that with the cut ones masked by hand."""
-    settings = asking.practice(steps=1, cut_episodes="left out", max_turn_tokens=3)
+@pytest.mark.parametrize("policy", ["scored", "left out"])
+def test_cut_episodes_are_scored_as_they_are_or_left_out(tmp_path, policy):
+    """BUGS B30: a setting; the gradient is that with the cut ones kept or masked by hand."""
+    settings = asking.practice(steps=1, cut_episodes=policy, max_turn_tokens=3)
     practiced(asking.warm(), tmp_path, settings=settings)
     episodes, rewards = played(tmp_path)
     whole = [e.ending not in (Ending.CUT, Ending.CONTEXT_FULL) for e in episodes]
     assert 0 < sum(whole) < len(whole)
+    assert {r for r, is_whole in zip(rewards, whole, strict=True) if not is_whole} == {0.0}
     advantages = by_group([e.task.id for e in episodes], rewards, standardized)
+    trained = whole if policy == "left out" else [True] * len(whole)
     (row,) = read(tmp_path / "metrics.jsonl")
-    assert row["grad_norm"] == pytest.approx(by_hand(episodes, advantages, whole), rel=1e-3)
+    assert row["grad_norm"] == pytest.approx(by_hand(episodes, advantages, trained), rel=1e-3)
+    assert row["cut"] == 1 - sum(whole) / len(whole)
 
 
 def test_groups_without_spread_change_no_weight(tmp_path):
