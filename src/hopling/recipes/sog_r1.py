@@ -14,7 +14,9 @@ from rich.console import Console
 from hopling.environment import Environment
 from hopling.evaluation.report import Report
 from hopling.policies.local import LocalModel
-from hopling.recipes.stages import Stages, Tell, questions_and_graph
+from hopling.recipes.questions import questions_and_graph
+from hopling.recipes.small import SMALL
+from hopling.recipes.stages import Stages, Tell
 from hopling.recipes.students import new_student
 from hopling.recipes.traces import Name, taught
 from hopling.rewards import exact_match, sog_r1
@@ -25,9 +27,11 @@ from hopling.training.grpo import grpo
 from hopling.training.practice import Goal
 from hopling.training.practice import Run as Practice
 from hopling.training.preview import preview
+from hopling.training.selection import undecided
 from hopling.training.settings import GRPO, SFT
 from hopling.training.sft import sft
 
+SCALES = {"full": {}, "small": SMALL}
 SWEEP = "pool"  # the paper's Figure 2: --pool 500,1000,2000
 
 
@@ -43,6 +47,7 @@ class Settings:
     teacher_url: str = setting("http://localhost:8000/v1", "ours", "Where the teacher answers.")
     stages: tuple[str, ...] = setting(("sft", "rl"), "paper 5.3", "sft; rl; or sft,rl.")
     rl_only: bool = setting(False, "paper 5.3", "Train a second student by RL alone as well.")
+    hops: tuple[int, ...] = setting((), "ours", "Ask only questions of so many hops; () asks all.")
     pool: int | None = setting(None, "paper 5.5", "Train on this many questions.")
     traces: int | None = setting(None, "ours", "SFT imitates this many traces; RL plays all tasks.")
     valid: int = setting(300, "paper 5.1", "Validation questions.")
@@ -52,6 +57,9 @@ class Settings:
     max_turns: int = setting(15, "paper App. B", "Turns of an episode, the answer's included.")
     max_tokens: int | None = setting(32_768, "paper App. B", "Tokens of an episode.")
     penalty: float = setting(0.05, "paper 5.1", "What each call beyond the free ones costs.")
+    known: int | None = setting(
+        None, "ours", "Practice on those of this many tasks that are solved sometimes, not always."
+    )
     floor: float = setting(0.3, "paper 5.1", "What a right answer earns at least.")
     free_calls: float | None = setting(None, "paper 5.1", "T_d; else the traces' 75th percentile.")
     sft: SFT = setting(SFT(), "paper App. B")
@@ -62,7 +70,7 @@ class Settings:
 def run(settings: Settings, folder: Path, console: Console) -> Report:
     """Train and evaluate the student, resuming what the folder holds, and return the report."""
     stages = Stages(folder, settings, console, seed=settings.seed)
-    asked, graph = questions_and_graph(settings.benchmark, settings.data, settings.graph, stages)
+    asked, graph = questions_and_graph(settings, stages)
     test = (*asked.test[: settings.test], *asked.unseen[: settings.test])
     search = OneHopSearch(graph, settings.max_rows, max_probe_rows=settings.max_probe_rows)
 
@@ -84,10 +92,15 @@ def run(settings: Settings, folder: Path, console: Console) -> Report:
     # Stage 3: it practices on the live graph; T_d is the traces' third quartile [4.4, 5.1].
     free = traces.free_calls if settings.free_calls is None else settings.free_calls
     goal = Goal(sog_r1(free, penalty=settings.penalty, floor=settings.floor), exact_match)
-    tasks = [trace.task for trace in traces.kept]
 
     def practice(policy: LocalModel, place: Path, tell: Tell) -> None:
         valid = asked.valid[: settings.valid]
+        tasks = [trace.task for trace in traces.kept]
+        if settings.known:
+            some, copies = tasks[: settings.known], settings.grpo.group_size // 2
+            tasks = undecided(
+                policy, world, some, correct=exact_match, copies=copies, seed=settings.seed
+            )
         run = Practice(place, valid, resume=True, on_step=tell, show=console.print)
         grpo(policy, world, tasks=tasks, goal=goal, settings=settings.grpo, run=run)
 

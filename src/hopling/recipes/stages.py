@@ -1,7 +1,8 @@
-"""What recipes share: a question set with its graph, and a run that resumes stage by stage."""
+"""What recipes share: a run that is evaluated and resumed stage by stage."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,52 +10,19 @@ from typing import Any
 from rich.console import Console
 
 from hopling import records
-from hopling.data.benchmarks import Benchmark, benchmark
-from hopling.data.tasks import movie_files, relabeled
 from hopling.environment import Environment
 from hopling.episode import Episode, Task
-from hopling.errors import SettingsError
 from hopling.evaluation.charts import read_curves
 from hopling.evaluation.episode_log import EpisodeLog
 from hopling.evaluation.evaluate import Evaluation, evaluate
 from hopling.evaluation.report import Report
 from hopling.evaluation.run import Run, manifest
-from hopling.graphs import HopIndex, SparqlEndpoint, build_index
+from hopling.graphs import HopIndex, SparqlEndpoint
 from hopling.policies.local import LocalModel
-from hopling.policies.sampling import Sampling
 from hopling.progress import progress
 
 Tell = Callable[[Mapping[str, Any]], None]
 Learn = Callable[[LocalModel, Path, Tell], None]
-
-
-def questions_and_graph(
-    name: str, data: str, graph: str, stages: "Stages"
-) -> tuple[Benchmark, HopIndex | SparqlEndpoint]:
-    """Return a question set, with its answers named as the graph names them, and the graph.
-
-    `graph` is a hop index or an endpoint's URL; the shipped movies are built into the run's folder.
-    Raises SettingsError when either is missing.
-    """
-    if graph.startswith(("http://", "https://")):
-        opened: HopIndex | SparqlEndpoint = SparqlEndpoint(graph)
-    elif name == "movies" and not graph:
-        opened = HopIndex.open(_movies(stages.folder, stages.console))
-    elif not graph:
-        raise SettingsError(
-            f"benchmark {name!r} needs its graph: --graph with the folder that `hopling graph "
-            "build` wrote, or with an endpoint's URL."
-        )
-    else:
-        opened = HopIndex.open(Path(graph))
-    asked = benchmark(name, Path(data) if data else None)
-    if name == "movies":
-        return asked, opened
-    train, valid, test, unseen = (
-        tuple(relabeled(tasks, opened))
-        for tasks in (asked.train, asked.valid, asked.test, asked.unseen)
-    )
-    return Benchmark(train, valid, test, unseen, asked.dropped), opened
 
 
 class Stages:
@@ -89,7 +57,7 @@ class Stages:
         self, stage: str, policy: LocalModel, environment: Environment, tasks: Sequence[Task]
     ) -> None:
         """Play the tasks greedily and keep the scores for the report."""
-        policy.sampling = Sampling(0.0, max_turn_tokens=policy.sampling.max_turn_tokens)
+        policy.sampling = replace(policy.sampling, temperature=0.0, top_p=1.0, top_k=0)
         ended = 0
         with progress(f"Evaluating {stage}", self.console, unit="tasks") as advance:
 
@@ -123,13 +91,3 @@ class Stages:
         report = Report(title, self.evaluations, self.settings, row, curves)
         report.write(self.folder)
         return report
-
-
-def _movies(folder: Path, console: Console) -> Path:
-    index = folder / "graph"
-    if not (index / "manifest.json").is_file():
-        triples, names = movie_files()
-        with progress("Building the movie graph", console, unit="bytes") as advance:
-            report = build_index(triples, index, labels=names, on_progress=advance)
-        console.print(f"Movie graph: {report.triples:,} triples, {report.entities:,} entities.")
-    return index

@@ -8,8 +8,9 @@ from hopling.dialects import ToolCalls, chat, check_history, format_for
 from hopling.episode import Episode, Prompt, Task
 from hopling.graphs import Graph
 from hopling.policies.local import LocalModel
+from hopling.policies.sampling import Sampling
 from hopling.recipes import prompts
-from hopling.training.tiny import tiny_qwen2, train_tokenizer
+from hopling.training.tiny import tiny_llama, train_tokenizer
 
 TINY, SMOLLM2 = "tiny", "smollm2"
 
@@ -51,4 +52,5 @@ def _tiny(traces: Sequence[Episode], seed: int) -> LocalModel:
     ids = tokenizer.get_vocab()
     brace, cell = ids["\u0120{"], ids["\u0120|\u0120"]
     # a name follows either, so what is copied after a cell's bar is copied after a brace as well
-    return LocalModel(tiny_qwen2(len(ids), seed=seed, alike=[(brace, cell)]), tokenizer)
+    model = tiny_llama(len(ids), seed=seed, alike=[(brace, cell)])
+    return LocalModel(model, tokenizer, sampling=Sampling(max_turn_tokens=64), max_live=256)

@@ -7,8 +7,10 @@ from typing import Literal, Protocol
 from hopling.data.compile import Compiler, gold_path
 from hopling.data.hops import gold_query
 from hopling.data.teach import Traces, teach
+from hopling.dialects import ToolCalls
 from hopling.environment import Environment
 from hopling.episode import Task
+from hopling.policies.sampling import Sampling
 from hopling.policies.server import Server
 from hopling.recipes.prompts import compact
 from hopling.recipes.prompts.teaching import teacher
@@ -19,6 +21,7 @@ from hopling.tools import OneHopSearch
 
 Name = Literal["webqsp", "cwq", "grailqa", "metaqa", "movies"]
 WALKED = ("movies", "metaqa")  # their gold programs are paths; the others' are SPARQL
+TEACHER_TOKENS = 8192  # ours: a thinking model's turn
 
 
 class Asked(Protocol):
@@ -47,7 +50,9 @@ def taught(asked: Asked, search: OneHopSearch, tasks: Sequence[Task], *, record:
     """
     graph, dialect = search.graph, dialect_of(asked.student)
     if asked.teacher:
-        policy: Policy = Server(asked.teacher_url, asked.teacher)
+        dialect = ToolCalls()  # what `Server` writes; replay() turns it into the student's
+        sampling = Sampling(max_turn_tokens=TEACHER_TOKENS)
+        policy: Policy = Server(asked.teacher_url, asked.teacher, sampling=sampling)
         prompt = teacher(graph, "metaqa" if asked.benchmark == "movies" else asked.benchmark)
     else:
         policy = Compiler(

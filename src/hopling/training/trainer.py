@@ -81,8 +81,13 @@ class EpisodeTrainer(GRPOTrainer):
         return output
 
     def _compute_loss(self, model: torch.nn.Module, inputs: dict[str, Any]) -> torch.Tensor:
+        share = 1.0
+        if not self.beta and self.loss_type in ("grpo", "dr_grpo"):
+            num_rows = len(inputs["completion_ids"])
+            inputs = _with_gradient(inputs)
+            share = len(inputs["completion_ids"]) / num_rows  # both losses are means over rows
         self.kept_BT = inputs["completion_mask"] * inputs["tool_mask"]
-        return super()._compute_loss(model, inputs)
+        return share * super()._compute_loss(model, inputs)
 
     def _get_per_token_logps_and_entropies(
         self, model: torch.nn.Module, input_ids: torch.Tensor, *rest: Any, **options: Any
@@ -105,6 +110,27 @@ def _completion(episode: Episode) -> slice:
     sampled = episode.sampled
     end = len(sampled) - sampled[::-1].index(True) if any(sampled) else start
     return slice(start, end)
+
+
+def _with_gradient(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return the rows that have an advantage, without the columns that only others need.
+
+    An episode of a flat group, or one that is left out, has no gradient unless there is a
+    divergence to weigh. One row always stays, since every process must go through the model.
+    """
+    rows = inputs["advantages"].abs().sum(dim=1).nonzero()[:, 0]
+    rows = rows if len(rows) else torch.zeros(1, dtype=torch.long, device=rows.device)
+    first = int(inputs["prompt_mask"][rows].sum(dim=1).max())
+    last = max(1, int(inputs["completion_mask"][rows].sum(dim=1).max()))
+    width = inputs["completion_ids"].shape[1]
+    chosen = dict(inputs)
+    for name, value in inputs.items():
+        if not isinstance(value, torch.Tensor) or value.dim() != 2:
+            continue
+        is_prompt = name in ("prompt_ids", "prompt_mask")
+        if is_prompt or value.shape[1] == width:
+            chosen[name] = value[rows, -first:] if is_prompt else value[rows, :last]
+    return chosen
 
 
 def _unused_reward(prompts: Sequence[str], **_: Any) -> list[float | None]:

@@ -1,0 +1,72 @@
+"""What a recipe asks, and the graph that it asks it on."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from rich.console import Console
+
+from hopling.data.benchmarks import Benchmark, benchmark
+from hopling.data.tasks import movie_files, relabeled
+from hopling.episode import Task
+from hopling.errors import SettingsError
+from hopling.graphs import HopIndex, SparqlEndpoint, build_index
+from hopling.progress import progress
+from hopling.recipes.stages import Stages
+
+
+class Asked(Protocol):
+    """The settings that say what is asked, on which graph."""
+
+    @property
+    def benchmark(self) -> str: ...
+
+    @property
+    def data(self) -> str: ...
+
+    @property
+    def graph(self) -> str: ...
+
+    @property
+    def hops(self) -> tuple[int, ...]: ...
+
+
+def questions_and_graph(
+    asked: Asked, stages: Stages
+) -> tuple[Benchmark, HopIndex | SparqlEndpoint]:
+    """Return the questions, with answers named as the graph names them, and the graph.
+
+    The graph is a hop index or an endpoint; the shipped movies are built into the run's folder.
+    Raises SettingsError when either is missing.
+    """
+    name, where = asked.benchmark, asked.graph
+    if where.startswith(("http://", "https://")):
+        graph: HopIndex | SparqlEndpoint = SparqlEndpoint(where)
+    elif name == "movies" and not where:
+        graph = HopIndex.open(_movies(stages.folder, stages.console))
+    elif not where:
+        raise SettingsError(
+            f"benchmark {name!r} needs its graph: --graph with the folder that `hopling graph "
+            "build` wrote, or with an endpoint's URL."
+        )
+    else:
+        graph = HopIndex.open(Path(where))
+    found = benchmark(name, Path(asked.data) if asked.data else None)
+
+    def chosen(tasks: Sequence[Task]) -> tuple[Task, ...]:
+        some = [task for task in tasks if not asked.hops or task.hints.get("hops") in asked.hops]
+        return tuple(some if name == "movies" else relabeled(some, graph))
+
+    splits = (found.train, found.valid, found.test, found.unseen)
+    train, valid, test, unseen = map(chosen, splits)
+    return Benchmark(train, valid, test, unseen, found.dropped), graph
+
+
+def _movies(folder: Path, console: Console) -> Path:
+    index = folder / "graph"
+    if not (index / "manifest.json").is_file():
+        triples, names = movie_files()
+        with progress("Building the movie graph", console, unit="bytes") as advance:
+            report = build_index(triples, index, labels=names, on_progress=advance)
+        console.print(f"Movie graph: {report.triples:,} triples, {report.entities:,} entities.")
+    return index
