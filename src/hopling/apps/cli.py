@@ -14,6 +14,7 @@ from hopling.records import redact
 
 TRAINING_PACKAGES = frozenset(
     {"torch", "transformers", "trl", "peft", "accelerate", "datasets", "tokenizers", "safetensors"}
+    | {"gguf", "rdflib"}
 )
 WELCOME = """\
 hopling teaches compact language models to search graphs.

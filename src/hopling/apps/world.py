@@ -32,8 +32,11 @@ class Playing:
     served: str = setting("", "ours", "The model's name at that server.")
     graph: str = setting(MOVIES, "ours", "Folder of a graph, an endpoint's URL, or movies.")
     languages: tuple[str, ...] = setting(("en",), "ours", "Languages of labels, the first first.")
-    max_turns: int = setting(15, "paper 000 App. B", "Turns of an episode, the answer's included.")
-    max_rows: int = setting(50, "paper 000 4.1", "Rows that Search shows before it sums up.")
+    max_turns: int = setting(15, "paper App. B", "Turns of an episode, the answer's included.")
+    max_rows: int = setting(50, "paper 4.1", "Rows that Search shows before it sums up.")
+    max_probe_rows: int | None = setting(
+        None, "ours", "The same for calls without properties; a quickstart's student knows 4."
+    )
     max_tokens: int | None = setting(None, "ours", "Tokens of an episode, the prompt's included.")
     max_turn_tokens: int = setting(512, "ours", "Tokens that a turn may have.")
     temperature: float = setting(0.0, "ours", "Sampling temperature; 0 takes the likeliest token.")
@@ -111,7 +114,7 @@ def environment(
     if tokenizer is not None:
         dialect = ToolCalls(format_for(tokenizer))
         check_history(tokenizer, dialect.format)
-    search = OneHopSearch(graph, max_rows=asked.max_rows)
+    search = OneHopSearch(graph, asked.max_rows, max_probe_rows=asked.max_probe_rows)
     told = prompts.compact if dialect.format is chat.compact else prompts.student
     return Environment(told(graph), (search,), dialect, asked.max_turns, asked.max_tokens)
 

@@ -40,7 +40,7 @@ class EpisodeLog:
         """Append an episode that has ended."""
         if self.path is None:
             return
-        row = {"stage": self.stage, "copy": played.copy, "seconds": round(played.seconds, 3)}
+        row = {"stage": self.stage, "copy": played.copy, "seconds": played.seconds}
         with self._lock:
             records.append(self.path, {**row, **played.episode.to_json()})
 

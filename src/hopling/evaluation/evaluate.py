@@ -195,7 +195,8 @@ def evaluate(
             episodes.append(episode)
 
     def ended(episode: Episode) -> None:
-        played = Played(episode, copies[episode.key], clocked.seconds(episode))
+        seconds = round(clocked.seconds(episode), 3)  # as the log holds it
+        played = Played(episode, copies[episode.key], seconds)
         done[played.key] = played
         log.add(played)
         if on_end:

@@ -81,11 +81,13 @@ class LocalModel:
         name: str | Path,
         *,
         dtype: str = "auto",
-        device: str = "cpu",
+        device: str = "auto",
         adapter: str | Path | None = None,
         sampling: Sampling = DEFAULT_SAMPLING,
     ) -> "LocalModel":
         """Return the model of a folder or of the model hub, with a LoRA adapter if one is named.
+
+        `device` "auto" is the first GPU, if there is one.
 
         Raises SettingsError when the model or the adapter cannot be found.
         """
@@ -104,7 +106,7 @@ class LocalModel:
         cls,
         *,
         dtype: str = "float32",
-        device: str = "cpu",
+        device: str = "auto",
         adapter: str | Path | None = None,
         sampling: Sampling = DEFAULT_SAMPLING,
     ) -> "LocalModel":
@@ -347,7 +349,8 @@ def smollm2_weights() -> tuple[Path, str]:
 def _placed(
     model: PreTrainedModel, device: str, adapter: str | Path | None
 ) -> PreTrainedModel | PeftModel:
-    torch.nn.Module.to(model, torch.device(device))
+    best = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.nn.Module.to(model, torch.device(best if device == "auto" else device))
     if adapter is None:
         return model
     if not (Path(adapter) / "adapter_config.json").is_file():

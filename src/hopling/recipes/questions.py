@@ -13,6 +13,7 @@ from hopling.errors import SettingsError
 from hopling.graphs import HopIndex, SparqlEndpoint, build_index
 from hopling.progress import progress
 from hopling.recipes.stages import Stages
+from hopling.recipes.traces import WALKED
 
 
 class Asked(Protocol):
@@ -41,7 +42,8 @@ def questions_and_graph(
     """
     name, where = asked.benchmark, asked.graph
     if where.startswith(("http://", "https://")):
-        graph: HopIndex | SparqlEndpoint = SparqlEndpoint(where)
+        namespace = "" if name in WALKED else "http://rdf.freebase.com/ns/"
+        graph: HopIndex | SparqlEndpoint = SparqlEndpoint(where, namespace=namespace)
     elif name == "movies" and not where:
         graph = HopIndex.open(_movies(stages.folder, stages.console))
     elif not where:

@@ -26,12 +26,11 @@ class Settings(sog_r1.Settings):
     student: str = setting("tiny", "ours", "1.5 million parameters, from random weights.")
     hops: tuple[int, ...] = setting((1, 2), "ours", "Three hops are left to the full recipe.")
     valid: int = setting(100, "ours", "Validation questions.")
-    test: int | None = setting(400, "ours", "Test questions; those of the unseen type come on top.")
+    test: int | None = setting(300, "ours", "Test questions; those of the unseen type come on top.")
     max_probe_rows: int | None = setting(4, "ours", "Sums up early: a tiny student reads slowly.")
     max_turns: int = setting(8, "ours", "Turns of an episode, the answer's included.")
     max_tokens: int | None = setting(512, "ours", "Tokens of an episode.")
     free_calls: float | None = setting(1.0, "ours", "Every call after the first costs a little.")
-    known: int | None = setting(240, "ours", "Of so many, practice on those solved sometimes.")
     sft: SFT = setting(SFT(**SFT_SMALL), "ours")
     grpo: GRPO = setting(GRPO(**GRPO_SMALL), "ours")
 

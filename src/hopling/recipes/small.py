@@ -14,16 +14,16 @@ SFT_SMALL: dict[str, Any] = {
     "precision": "fp32",
 }
 GRPO_SMALL: dict[str, Any] = {
-    "steps": 30,
-    "batch_size": 16,
-    "minibatch_size": 16,
+    "steps": 15,
+    "batch_size": 32,
+    "minibatch_size": 32,
     "micro_batch_size": 64,
-    "learning_rate": 1e-3,
+    "learning_rate": 2e-4,
     "top_p": 1.0,
     "top_k": 0,
     "kl": 0.0,
     "max_turn_tokens": 48,
-    "valid_every": 10,
+    "valid_every": 5,
     "precision": "fp32",
 }
 SMALL: dict[str, Any] = {
@@ -32,7 +32,6 @@ SMALL: dict[str, Any] = {
     "max_turns": 8,
     "max_tokens": 512,
     "free_calls": 1.0,
-    "known": 240,
     "valid": 100,
     "test": 300,
     "sft": SFT_SMALL,

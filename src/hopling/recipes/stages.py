@@ -1,5 +1,6 @@
 """What recipes share: a run that is evaluated and resumed stage by stage."""
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ from rich.console import Console
 from hopling import records
 from hopling.environment import Environment
 from hopling.episode import Episode, Task
+from hopling.errors import SettingsError
 from hopling.evaluation.charts import read_curves
 from hopling.evaluation.episode_log import EpisodeLog
 from hopling.evaluation.evaluate import Evaluation, evaluate
@@ -29,6 +31,11 @@ class Stages:
     """A run folder in which each stage is done once; a killed run goes on where it stopped."""
 
     def __init__(self, folder: Path, settings: object, console: Console, *, seed: int) -> None:
+        if os.environ.get("WORLD_SIZE", "1") != "1":
+            raise SettingsError(
+                "a recipe plays and evaluates in one process; under torchrun call sft() and grpo() "
+                "from a script, as docs/scale.md shows."
+            )
         self.run = Run(folder, settings)
         self.settings, self.console, self.seed = settings, console, seed
         self.evaluations: dict[str, Evaluation] = {}
@@ -48,8 +55,8 @@ class Stages:
             policy.model.load_state_dict(LocalModel.load(place).model.state_dict())
             return
         with progress(stage, self.console, unit="steps") as advance:
-            place_ = self.folder / "training" / stage
-            how(policy, place_, lambda row: advance(row["step"], row["of"]))
+            work = self.folder / "training" / stage
+            how(policy, work, lambda row: advance(row["step"], row["of"]))
         policy.save(place)
         self.run.mark(stage)
 

@@ -40,7 +40,8 @@ def new_student(name: str, traces: Sequence[Episode], *, seed: int) -> Student:
     """
     if name == TINY:
         return Student(_tiny(traces, seed), ToolCalls(chat.compact))
-    policy = LocalModel.smollm2() if name == SMOLLM2 else LocalModel.load(name)
+    # updates of lr 2e-7 vanish in bf16 weights; the trainers run float32 ones under bf16 autocast
+    policy = LocalModel.smollm2() if name == SMOLLM2 else LocalModel.load(name, dtype="float32")
     tokenizer: Any = policy.tokenizer  # whose stubs know more options than any caller gives
     dialect = ToolCalls(format_for(tokenizer))
     check_history(tokenizer, dialect.format)
