@@ -16,7 +16,7 @@ SOURCE = ROOT / "src" / "hopling"
 # A module imports what stands to its left, its own part, and nothing else of hopling.
 ARROWS: list[set[str]] = [
     {"errors"},
-    {"settings", "records", "episode", "progress"},
+    {"settings", "records", "episode", "progress", "waiting"},
     {"graphs", "dialects", "policies", "rewards"},
     {"tools"},
     {"environment"},

@@ -9,7 +9,6 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 
 import httpx
@@ -19,6 +18,7 @@ from hopling.graphs import queries
 from hopling.graphs.base import Direction, Edge
 from hopling.graphs.names import Label, chosen, folded
 from hopling.graphs.terms import LABEL_PREDICATES, Namespace, Term, is_utf8, parse_results
+from hopling.waiting import asked_wait_s
 
 _BATCH = 100  # ids a query, which keeps it far below what servers refuse
 _MAX_WAIT_S = 60.0
@@ -270,25 +270,13 @@ class SparqlEndpoint:
                 if response.status_code != 429 and response.status_code < 500:
                     start = response.text[:200]
                     raise WorldError(f"{self._name} {problem}: {start!r}.")
-                wait_s = _retry_after_s(response, wait_s)
+                wait_s = asked_wait_s(response.headers, wait_s)
             if wait_s > _MAX_WAIT_S:
                 raise WorldError(f"{self._name} {problem} and asks to wait {wait_s:g} s.")
             if attempt + 1 < self._connection.max_tries:
                 self._connection.sleep(wait_s)
         tries = self._connection.max_tries
         raise WorldError(f"{self._name} {problem} ({tries} tries). Is the server up?")
-
-
-def _retry_after_s(response: httpx.Response, default_s: float) -> float:
-    """Return how long the server asks to wait; a date is taken against the reply's own date."""
-    asked = response.headers.get("Retry-After", "").strip()
-    if asked.isdecimal():
-        return float(asked)
-    try:
-        now = parsedate_to_datetime(response.headers.get("Date", ""))
-        return max(0.0, (parsedate_to_datetime(asked) - now).total_seconds())
-    except (ValueError, TypeError):
-        return default_s
 
 
 def _check(direction: Direction) -> None:

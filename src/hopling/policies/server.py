@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
@@ -20,6 +19,7 @@ from hopling.policies.messages import functions, messages, written
 from hopling.policies.sampling import Sampling
 from hopling.policies.spending import Meter, Price, Usage
 from hopling.records import redact
+from hopling.waiting import asked_wait_s
 
 MAX_WAIT_S = 60.0
 MAX_SEED = 2**31
@@ -146,7 +146,7 @@ class Server:
                     problem = f"sent no JSON object: {self._start(response.text)}"
                 elif response.status_code == 429 or response.status_code >= 500:
                     problem = f"answered with status {response.status_code}"
-                    wait_s = _retry_after_s(response, wait_s)
+                    wait_s = asked_wait_s(response.headers, wait_s)
                 elif any(sign in response.text for sign in CONTEXT_FULL):
                     return None
                 else:
@@ -191,15 +191,3 @@ def _object(response: httpx.Response) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
-
-
-def _retry_after_s(response: httpx.Response, default_s: float) -> float:
-    """Return how long the server asks to wait; a date is taken against the reply's own date."""
-    asked = response.headers.get("Retry-After", "").strip()
-    if asked.isdecimal():
-        return float(asked)
-    try:
-        now = parsedate_to_datetime(response.headers.get("Date", ""))
-        return max(0.0, (parsedate_to_datetime(asked) - now).total_seconds())
-    except (ValueError, TypeError):
-        return default_s
