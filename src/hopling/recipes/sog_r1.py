@@ -6,7 +6,7 @@ fine-tuning on them, then GRPO against the live graph. Defaults are the paper's 
     hopling run sog_r1 --benchmark cwq --data DATA --graph GRAPH
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -64,7 +64,7 @@ class Settings:
     free_calls: float | None = setting(None, "paper 5.1", "T_d; else the traces' 75th percentile.")
     sft: SFT = setting(SFT(), "paper App. B")
     grpo: GRPO = setting(GRPO(), "paper App. B")
-    seed: int = setting(0, "ours", "Fixes the tiny student's start and the evaluation.")
+    seed: int = setting(0, "ours", "Added to the stages' seeds; fixes the start as well.")
 
 
 def run(settings: Settings, folder: Path, console: Console) -> Report:
@@ -87,7 +87,8 @@ def run(settings: Settings, folder: Path, console: Console) -> Report:
     def imitate(policy: LocalModel, place: Path, tell: Tell) -> None:
         shown = replay(traces.kept[: settings.traces], world, policy.encoder)
         console.print(preview(shown[:1], policy.tokenizer))
-        sft(policy, shown, settings=settings.sft, output_dir=place, on_progress=tell, resume=True)
+        chosen = replace(settings.sft, seed=settings.sft.seed + settings.seed)
+        sft(policy, shown, settings=chosen, output_dir=place, on_progress=tell, resume=True)
 
     # Stage 3: it practices on the live graph; T_d is the traces' third quartile [4.4, 5.1].
     free = traces.free_calls if settings.free_calls is None else settings.free_calls
@@ -102,7 +103,8 @@ def run(settings: Settings, folder: Path, console: Console) -> Report:
                 policy, world, some, correct=exact_match, copies=copies, seed=settings.seed
             )
         run = Practice(place, valid, resume=True, on_step=tell, show=console.print)
-        grpo(policy, world, tasks=tasks, goal=goal, settings=settings.grpo, run=run)
+        chosen = replace(settings.grpo, seed=settings.grpo.seed + settings.seed)
+        grpo(policy, world, tasks=tasks, goal=goal, settings=chosen, run=run)
 
     has_sft = "sft" in settings.stages
     plan = [("SFT", imitate, student)] if has_sft else []
