@@ -12,7 +12,6 @@ from rich.console import Console
 
 from hopling.environment import Environment
 from hopling.errors import SettingsError
-from hopling.progress import progress
 from hopling.settings import setting
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def environment(
     asked: Playing, graph: "HopIndex | SparqlEndpoint", policy: "Policy"
 ) -> Environment:
     """Return the environment in which a policy searches a graph."""
-    from hopling.dialects import ToolCalls, chat, check_history, format_for
+    from hopling.dialects import ToolCalls, check_history, format_for
     from hopling.recipes import prompts
     from hopling.tools import OneHopSearch
 
@@ -115,22 +114,18 @@ def environment(
         dialect = ToolCalls(format_for(tokenizer))
         check_history(tokenizer, dialect.format)
     search = OneHopSearch(graph, asked.max_rows, max_probe_rows=asked.max_probe_rows)
-    told = prompts.compact if dialect.format is chat.compact else prompts.student
-    return Environment(told(graph), (search,), dialect, asked.max_turns, asked.max_tokens)
+    told = prompts.prompt_for(dialect.format, graph)
+    return Environment(told, (search,), dialect, asked.max_turns, asked.max_tokens)
 
 
 def _movies(console: Console) -> Path:
     """Return the folder of the shipped graph, built if the shipped files have no index here."""
+    from hopling.data.movie_graph import build_movies
     from hopling.data.tasks import movie_files
-    from hopling.graphs.build import build_index
 
-    files = movie_files()
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]
-    folder = cache_folder() / f"movies-{digest}"
-    if not (folder / "manifest.json").is_file():
-        triples, names = files
-        with progress("Building the movie graph", console, unit="bytes") as advance:
-            build_index(triples, folder, labels=names, on_progress=advance)
+    files = b"".join(file.read_bytes() for file in movie_files())
+    folder = cache_folder() / f"movies-{hashlib.sha256(files).hexdigest()[:8]}"
+    build_movies(folder, console)
     return folder
 
 

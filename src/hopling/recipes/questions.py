@@ -7,11 +7,11 @@ from typing import Protocol
 from rich.console import Console
 
 from hopling.data.benchmarks import Benchmark, benchmark
-from hopling.data.tasks import movie_files, relabeled
+from hopling.data.movie_graph import build_movies
+from hopling.data.tasks import relabeled
 from hopling.episode import Task
 from hopling.errors import SettingsError
-from hopling.graphs import HopIndex, SparqlEndpoint, build_index
-from hopling.progress import progress
+from hopling.graphs import HopIndex, SparqlEndpoint
 from hopling.recipes.stages import Stages
 from hopling.recipes.traces import WALKED
 
@@ -66,9 +66,6 @@ def questions_and_graph(
 
 def _movies(folder: Path, console: Console) -> Path:
     index = folder / "graph"
-    if not (index / "manifest.json").is_file():
-        triples, names = movie_files()
-        with progress("Building the movie graph", console, unit="bytes") as advance:
-            report = build_index(triples, index, labels=names, on_progress=advance)
+    if report := build_movies(index, console):
         console.print(f"Movie graph: {report.triples:,} triples, {report.entities:,} entities.")
     return index

@@ -24,8 +24,7 @@ class Student:
 
     def prompt(self, graph: Graph) -> Callable[[Task], Prompt]:
         """Return what the student is told of a task."""
-        told = prompts.compact if self.dialect.format is chat.compact else prompts.student
-        return told(graph)
+        return prompts.prompt_for(self.dialect.format, graph)
 
 
 def dialect_of(name: str) -> ToolCalls:

@@ -6,8 +6,15 @@ What its teacher model is told besides, with the gold program, is in `teaching`.
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 
+from hopling.dialects import chat
+from hopling.dialects.chat import ChatFormat
 from hopling.episode import Prompt, Task
 from hopling.graphs import Graph
+
+
+def prompt_for(form: ChatFormat, graph: Graph) -> Callable[[Task], Prompt]:
+    """Return the prompt of a student that was taught in this chat format."""
+    return compact(graph) if form is chat.compact else student(graph)
 
 
 def student(graph: Graph) -> Callable[[Task], Prompt]:
