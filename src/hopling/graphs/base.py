@@ -46,3 +46,19 @@ class Graph(Protocol):
     def find(self, name: str, limit: int = 10) -> list[str]:
         """Return ids whose label is the name: exact first, then case-folded, then similar."""
         ...
+
+
+class Document(NamedTuple):
+    """A text that can be found; `id` is what episodes and rewards name it by."""
+
+    id: str
+    title: str
+    text: str
+
+
+class Retriever(Protocol):
+    """Finds documents for a search query; every method takes many queries at once."""
+
+    def retrieve(self, queries: Sequence[str]) -> list[list[Document]]:
+        """Return, for each query, the documents found, best first, each of them once."""
+        ...
