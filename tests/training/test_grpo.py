@@ -12,7 +12,7 @@ from hopling.records import read
 from hopling.rollout import rollout
 from hopling.training.advantages import by_group, standardized
 from hopling.training.grpo import grpo
-from hopling.training.practice import Goal, Run
+from hopling.training.practice import Credited, Goal, Run
 
 
 def weights(student):
@@ -139,8 +139,8 @@ def test_an_opening_that_fills_the_context_breaks_nothing(tmp_path):
 def test_credit_adds_to_the_advantage_of_each_token(tmp_path):
     """CNY Eq. 8: the advantage of a token is the group's plus the credit's."""
 
-    def last_token(episodes, student):
-        return [[0.0] * (len(e.tokens) - 1) + [0.5] for e in episodes]
+    def last_token(scored, student):
+        return Credited([[0.0] * (len(s.episode.tokens) - 1) + [0.5] for s in scored])
 
     goal = Goal(lambda episode: 1.0, credit=(last_token,))
     practiced(asking.warm(), tmp_path, goal=goal, settings=asking.practice(steps=1))

@@ -192,8 +192,8 @@ class _Watcher(TrainerCallback):
                 "step": step,
                 **{ours: _mean_of(self.updates, trl) for trl, ours in NAMES.items()},
                 **rollout_row,
-                "train_seconds": seconds - rollout_row["rollout_seconds"],
-                "train_cpu_seconds": cpu_s - rollout_row["rollout_cpu_seconds"],
+                "train_seconds": seconds - _before_update(rollout_row, "seconds"),
+                "train_cpu_seconds": cpu_s - _before_update(rollout_row, "cpu_seconds"),
             }
         )
         self.updates = []
@@ -221,6 +221,10 @@ class _Watcher(TrainerCallback):
 
     def _start_clock(self) -> None:
         self.started, self.started_cpu = monotonic(), process_time()
+
+
+def _before_update(row: dict[str, Any], unit: str) -> float:
+    return float(row[f"rollout_{unit}"] + row[f"credit_{unit}"])
 
 
 def _mean_of(updates: Sequence[dict[str, float]], name: str) -> float | None:

@@ -102,6 +102,20 @@ def summarized(digests: Sequence[Digest]) -> dict[str, Any]:
     }
 
 
+def ratios(sums: Sequence[Mapping[str, tuple[float, float]]]) -> dict[str, float | None]:
+    """Return by name the sum over all processes, divided by what it is divided by.
+
+    >>> ratios([{"delta": (1.0, 2.0)}, {"delta": (2.0, 2.0), "leaks": (0.0, 0.0)}])
+    {'delta': 0.75, 'leaks': None}
+    """
+    totals: dict[str, tuple[float, float]] = {}
+    for own in sums:
+        for name, (value, size) in own.items():
+            before = totals.get(name, (0.0, 0.0))
+            totals[name] = (before[0] + value, before[1] + size)
+    return {name: value / size if size else None for name, (value, size) in totals.items()}
+
+
 def alarms(history: Sequence[Row]) -> list[str]:
     """Return a sentence for each collapse that the last step shows, or nothing.
 

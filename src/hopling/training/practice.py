@@ -21,7 +21,7 @@ from hopling.errors import WorldError
 from hopling.policies.sampling import Sampling
 from hopling.rollout import rollout
 from hopling.training.advantages import by_group, centered, standardized
-from hopling.training.metrics import Digest, digest, summarized
+from hopling.training.metrics import Digest, digest, ratios, summarized
 from hopling.training.preview import preview
 from hopling.training.runs import trimmed
 from hopling.training.settings import GRPO
@@ -58,13 +58,38 @@ class Student(Protocol):
 
 
 AnyStudent = TypeVar("AnyStudent", bound=Student)
-# what is added to the advantage of each token, (T,) for each episode
-Credit = Callable[[Sequence[Episode], Student], Sequence[Sequence[float]]]
 
 
 def is_rewarded(reward: float) -> float:
     """Return 1.0 for a positive reward, the default meaning of correct."""
     return float(reward > 0)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """An episode with its reward, None where the world failed."""
+
+    episode: Episode
+    digest: Digest
+
+    @property
+    def reward(self) -> float | None:
+        """The reward that is optimized."""
+        return self.digest.reward
+
+
+@dataclass(frozen=True)
+class Credited:
+    """What is added to the advantage of each token, (T,) for each episode.
+
+    `sums` are logged: by name a sum and what it is divided by, added over the processes.
+    """
+
+    terms: Sequence[Sequence[float]]
+    sums: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+Credit = Callable[[Sequence[Scored], Student], Credited]
 
 
 @dataclass(frozen=True)
@@ -95,19 +120,6 @@ class Run:
     resume: bool = False
     on_step: Callable[[Row], None] | None = None
     show: Show | None = None
-
-
-@dataclass(frozen=True)
-class Scored:
-    """An episode with its reward, None where the world failed."""
-
-    episode: Episode
-    digest: Digest
-
-    @property
-    def reward(self) -> float | None:
-        """The reward that is optimized."""
-        return self.digest.reward
 
 
 class Practice:
@@ -145,7 +157,7 @@ class Practice:
         step = rows[0] // size
         tasks = [self.order[row // size][row % size] for row in rows]
         started, started_cpu = monotonic(), process_time()
-        with _sampling(self.student, self._sampling()):
+        with sampling_as(self.student, self._sampling()):
             episodes = rollout(
                 self.student, self.environment, tasks, seed=self.settings.seed * 1_000_003 + step
             )
@@ -159,7 +171,10 @@ class Practice:
             "rollout_seconds": rollout_s,
             "rollout_cpu_seconds": rollout_cpu_s,
         }
+        started, started_cpu = monotonic(), process_time()
         batch = self._batch(scored)
+        self.rollout_row["credit_seconds"] = monotonic() - started
+        self.rollout_row["credit_cpu_seconds"] = process_time() - started_cpu
         if step == 0 and self.run.show and self.state.is_main_process:
             self._show(batch)
         return batch
@@ -168,7 +183,7 @@ class Practice:
         """Return the student's greedy scores on the validation tasks, as `valid_*`."""
         rank, processes = self.state.process_index, self.state.num_processes
         own = self.run.valid[rank::processes]
-        with _sampling(self.student, replace(self._sampling(), temperature=0.0)):
+        with sampling_as(self.student, replace(self._sampling(), temperature=0.0)):
             episodes = rollout(self.student, self.environment, own, seed=self.settings.seed)
         self.student.forget()
         found = summarized(gather_object([s.digest for s in self._scored(episodes)]))
@@ -208,11 +223,12 @@ class Practice:
         values = by_group(groups, [s.reward for s in scored], advantage)
         tokens = [[v] * len(e.tokens) for v, e in zip(values, episodes, strict=True)]
         for credit in self.goal.credit:
-            terms = credit(episodes, self.student)
+            credited = credit(scored, self.student)
             tokens = [
                 [a + t for a, t in zip(own, term, strict=True)]
-                for own, term in zip(tokens, terms, strict=True)
+                for own, term in zip(tokens, credited.terms, strict=True)
             ]
+            self.rollout_row |= ratios(gather_object([dict(credited.sums)]))
         return Batch(episodes, trained, tokens)
 
     def _record(self, scored: Sequence[Scored], step: int) -> None:
@@ -231,7 +247,8 @@ class Practice:
 
 
 @contextmanager
-def _sampling(student: Student, sampling: Sampling) -> Iterator[None]:
+def sampling_as(student: Student, sampling: Sampling) -> Iterator[None]:
+    """Let the student sample another way for a while."""
     before, student.sampling = student.sampling, sampling
     try:
         yield
