@@ -7,7 +7,7 @@ is computed from the episode, so one environment serves interleaved episodes and
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from hopling.episode import (
     Action,
@@ -41,6 +41,19 @@ class Tool(Protocol):
     def schema(self) -> Mapping[str, Any]: ...
 
     def __call__(self, episode: Episode, /, **arguments: Any) -> Observation: ...
+
+
+@runtime_checkable
+class BatchedTool(Tool, Protocol):
+    """A tool that carries out the calls of many episodes at once, each as if it came alone.
+
+    A call that its policy got wrong gives a ToolError in its place. Where the whole batch raises
+    WorldError, the calls are made one by one.
+    """
+
+    def many(
+        self, episodes: Sequence[Episode], arguments: Sequence[Mapping[str, Any]], /
+    ) -> Sequence[Observation | ToolError]: ...
 
 
 class Dialect(Protocol):
@@ -102,13 +115,44 @@ class Environment:
 
         An exception that is neither the policy's fault nor the world's passes through.
         """
-        episode.write(completion)
-        actions = self.dialect.parse(completion.text, cut=completion.cut)
-        answered = len(actions) == 1 and isinstance(actions[0], Answer)
+        self.step_all([episode], [completion], encoder)
+
+    def step_all(
+        self,
+        episodes: Sequence[Episode],
+        completions: Sequence[Completion],
+        encoder: Encoder | None = None,
+    ) -> None:
+        """Carry out one turn of each episode; a batched tool gets all its calls at once."""
+        turns: list[tuple[Action, ...]] = []
+        for episode, completion in zip(episodes, completions, strict=True):
+            episode.write(completion)
+            turns.append(self.dialect.parse(completion.text, cut=completion.cut))
+        known = self._known(episodes, completions, turns)
+        for place, (episode, completion) in enumerate(zip(episodes, completions, strict=True)):
+            self._finish(episode, completion, turns[place], known.get(place, {}))
+            if not episode.ending:
+                pieces = self.dialect.reply(episode.turns[-1].observations)
+                tokens = encoder.encode(pieces) if encoder else ()
+                episode.read("environment", "".join(pieces), tokens)
+                if self._room(episode) == 0:
+                    episode.ending = Ending.CONTEXT_FULL
+
+    def _finish(
+        self,
+        episode: Episode,
+        completion: Completion,
+        actions: tuple[Action, ...],
+        known: Mapping[int, Observation],
+    ) -> None:
+        answered = _is_answer(actions)
         observations: list[Observation] = []
         if not answered and not completion.cut:
             try:
-                observations = [self._carry_out(episode, action) for action in actions]
+                observations = [
+                    known[number] if number in known else self._carry_out(episode, action)
+                    for number, action in enumerate(actions)
+                ]
             except WorldError as error:
                 episode.ending, episode.reason = Ending.UNSCORED, str(error)
         episode.turns.append(Turn(completion.text, actions, tuple(observations)))
@@ -118,12 +162,38 @@ class Environment:
             episode.ending = Ending.CUT
         elif len(episode.turns) >= self.max_turns:
             episode.ending = episode.ending or Ending.OUT_OF_TURNS
-        if not episode.ending:
-            pieces = self.dialect.reply(observations)
-            tokens = encoder.encode(pieces) if encoder else ()
-            episode.read("environment", "".join(pieces), tokens)
-            if self._room(episode) == 0:
-                episode.ending = Ending.CONTEXT_FULL
+
+    def _known(
+        self,
+        episodes: Sequence[Episode],
+        completions: Sequence[Completion],
+        turns: Sequence[tuple[Action, ...]],
+    ) -> dict[int, dict[int, Observation]]:
+        """Return what batched tools gave, by the episode's place and the action's number."""
+        found: dict[int, dict[int, Observation]] = {}
+        for tool in self.tools:
+            if not isinstance(tool, BatchedTool):
+                continue
+            calls = [
+                (place, number, action)
+                for place, actions in enumerate(turns)
+                if not _is_answer(actions) and not completions[place].cut
+                for number, action in enumerate(actions)
+                if isinstance(action, Call) and action.tool == tool.name
+                if _takes(tool, episodes[place], action) is None
+            ]
+            if len(calls) < 2:
+                continue
+            whose = [episodes[place] for place, _, _ in calls]
+            try:
+                given = tool.many(whose, [action.arguments for _, _, action in calls])
+            except WorldError:
+                continue
+            for (place, number, _), seen in zip(calls, given, strict=True):
+                if isinstance(seen, ToolError):
+                    seen = Observation(str(seen), error=True)
+                found.setdefault(place, {})[number] = seen
+        return found
 
     def _carry_out(self, episode: Episode, action: Action) -> Observation:
         if isinstance(action, Malformed):
@@ -136,11 +206,8 @@ class Environment:
             hint = nearest(action.tool, names)
             message = f"There is no tool {action.tool!r}.{hint} Tools: {', '.join(names)}."
             return Observation(message, error=True)
-        try:
-            signature(tool).bind(episode, **action.arguments)
-        except TypeError as error:
-            takes = ", ".join([*signature(tool).parameters][1:])
-            return Observation(f"{tool.name}: {error}. Arguments: {takes}.", error=True)
+        if problem := _takes(tool, episode, action):
+            return Observation(problem, error=True)
         try:
             return tool(episode, **action.arguments)
         except ToolError as error:
@@ -152,4 +219,18 @@ class Environment:
         return max(0, self.max_tokens - sum(len(s.tokens) for s in episode.segments))
 
 
-__all__ = ["Call", "Dialect", "Environment", "Tool"]
+def _is_answer(actions: Sequence[Action]) -> bool:
+    return len(actions) == 1 and isinstance(actions[0], Answer)
+
+
+def _takes(tool: Tool, episode: Episode, call: Call) -> str | None:
+    """Return what is wrong with a call's arguments, None where the tool has a place for each."""
+    try:
+        signature(tool).bind(episode, **call.arguments)
+    except TypeError as error:
+        takes = ", ".join([*signature(tool).parameters][1:])
+        return f"{tool.name}: {error}. Arguments: {takes}."
+    return None
+
+
+__all__ = ["BatchedTool", "Call", "Dialect", "Environment", "Tool"]

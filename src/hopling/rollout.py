@@ -124,5 +124,4 @@ def _one_turn(policy: Policy, environment: Environment, live: Sequence[Episode])
         for episode in live:
             episode.ending, episode.reason = Ending.UNSCORED, str(error)
         return
-    for episode, completion in zip(live, completions, strict=True):
-        environment.step(episode, completion, policy.encoder)
+    environment.step_all(live, completions, policy.encoder)
