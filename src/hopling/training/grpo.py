@@ -124,6 +124,7 @@ def _trainer(
         save_steps=settings.save_every * settings.updates_per_step,
         lr_scheduler_type="constant_with_warmup",
         warmup_steps=settings.warmup_steps,
+        adam_beta2=settings.adam_beta2,
         temperature=settings.temperature,
         beta=0.0,  # EpisodeTrainer sets it, with a reference that has no path
         epsilon=settings.clip_low,

@@ -21,6 +21,8 @@ FLAT_STEPS = 3
 ENTROPY_LEFT = 0.1  # of what it was at the start
 FORMAT_LOST = 0.3  # share of episodes that no longer end in an answer
 KL_JUMP = 10.0  # times the median so far
+DELTA_DRIFT = 0.5  # nats that the mean delta of flat groups moved by
+WALKING_LOST = 0.3  # share of episodes that no longer walk
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,7 @@ def alarms(history: Sequence[Row]) -> list[str]:
             f"episodes that end in an answer fell from {100 * max(answered):.0f} % to "
             f"{100 * answered[-1]:.0f} %: the format is being unlearned."
         )
+    found += _credit_alarms(history)
     divergences = _column(history, "kl")
     if len(divergences) > FLAT_STEPS:
         usual = median(divergences[:-1])
@@ -161,6 +164,25 @@ def alarms(history: Sequence[Row]) -> list[str]:
             found.append(
                 f"kl jumped to {divergences[-1]:.3g} (usual: {usual:.3g}): lower learning_rate."
             )
+    return found
+
+
+def _credit_alarms(history: Sequence[Row]) -> list[str]:
+    """Return what hindsight shows: in a flat group a mean delta pays for walking itself."""
+    found = []
+    deltas = _column(history, "delta_flat")
+    if len(deltas) >= 2 * FLAT_STEPS:
+        first, last = fmean(deltas[:FLAT_STEPS]), fmean(deltas[-FLAT_STEPS:])
+        if abs(last - first) > DELTA_DRIFT:
+            found.append(
+                f"mean delta in flat groups drifted from {first:.2g} to {last:.2g}, which rewards "
+                "or punishes walking itself: set opsd.gate or opsd.clip."
+            )
+    walking = _column(history, "walking")
+    if len(walking) > 1 and walking[-1] < max(walking) - WALKING_LOST:
+        found.append(
+            f"episodes that walk fell from {100 * max(walking):.0f} % to {100 * walking[-1]:.0f} %."
+        )
     return found
 
 

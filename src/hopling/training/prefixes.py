@@ -98,7 +98,7 @@ def span_logprobs(
     return SpanScores(result, sum(len(tree.tokens) for tree in trees))
 
 
-def _trees(members: Sequence[int], sequences: Sequence[Sequence[int]]) -> list[_Tree]:
+def _trees(members: Sequence[int], sequences: Sequence[list[int]]) -> list[_Tree]:
     trees: list[_Tree] = []
     for member in sorted(members, key=lambda i: sequences[i]):
         sequence = sequences[member]

@@ -61,6 +61,7 @@ class GRPO:
     learning_rate: float = setting(2e-7, "paper App. B", "Constant after the warm-up.")
     warmup_steps: int = setting(0, "ours", "Updates that warm up.")
     weight_decay: float = setting(0.0, "ours", "AdamW's weight decay.")
+    adam_beta2: float = setting(0.999, "ours", "AdamW's memory of squared gradients.")
     max_grad_norm: float = setting(1.0, "ours", "Gradients are clipped to this norm.")
     kl: float = setting(0.05, "paper App. B", "Weight of the k3 divergence from the start.")
     clip_low: float = setting(0.2, "ours", "The ratio is clipped below 1 - this.")
@@ -110,7 +111,29 @@ class GRPO:
         return self.batch_size // self.minibatch_size * self.iterations
 
 
-def _at_least(settings: SFT | GRPO, least: float, *names: str) -> None:
+@dataclass(frozen=True)
+class OPSD:
+    """How far hindsight moves the advantage of a walk's node id. The defaults are CNY's.
+
+    `clip`, `average` and `gate` are off for parity with the paper.
+    """
+
+    beta: float = setting(0.03, "paper Table 9", "Weight of delta; 0 is plain GRPO.")
+    max_recap_tokens: int = setting(50, "paper Table 9", "Tokens of a recap at most.")
+    clip: float | None = setting(None, "ours", "Cut delta to between minus and plus this.")
+    average: bool = setting(
+        False, "ours", "Divide delta by the tokens of its id, so that long ids get no more."
+    )
+    gate: bool = setting(False, "ours", "Give none in groups whose rewards are all equal.")
+
+    def __post_init__(self) -> None:
+        _at_least(self, 0, "beta")
+        _at_least(self, 1, "max_recap_tokens")
+        if self.clip is not None:
+            _at_least(self, 0, "clip")
+
+
+def _at_least(settings: SFT | GRPO | OPSD, least: float, *names: str) -> None:
     for name in names:
         value = getattr(settings, name)
         if value < least:
