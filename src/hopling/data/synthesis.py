@@ -1,0 +1,137 @@
+"""Training tasks from a corpus alone: paths become drafts, and drafts that replay become tasks.
+
+A draft is kept only if the retriever that the policy will use returns each turn's document at that
+turn. The replay is a scripted policy in the one loop, so nothing about it differs from what a
+student meets. [GTA-RAG 3.4, Eq. 14]
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from hopling.data.drafts import Draft, Drafts, Rejected, broken_rule
+from hopling.data.paths import Path, sample_paths
+from hopling.data.teach import KEPT, Traces
+from hopling.environment import Environment
+from hopling.episode import Action, Answer, Call, Ending, Episode, Task
+from hopling.errors import SettingsError
+from hopling.graphs.documents import DocumentGraph
+from hopling.policies.scripted import Scripted
+from hopling.rollout import rollout
+
+Writer = Callable[[Sequence[Path]], Drafts]
+NO_PATH = "dead end, or documents joined before"
+_ROUND = 256  # paths drawn at a time
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """The episodes that replayed, and the tasks whether they replayed or not, in paths' order.
+
+    `traces.classes` says for each number of hops what became of the paths.
+    """
+
+    traces: Traces
+    drafted: tuple[Task, ...]
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The validated tasks. [GTA-RAG Eq. 14]"""
+        return tuple(episode.task for episode in self.traces.kept)
+
+
+def synthesize(
+    graph: DocumentGraph,
+    write: Writer,
+    environment: Environment,
+    *,
+    hops: Sequence[int],
+    wanted: int,
+    max_paths: int,
+    seed: int,
+) -> Synthesis:
+    """Draw paths until `wanted` tasks replay in the environment, at most `max_paths` of them.
+
+    The result depends on the seed, not on how often it was interrupted; a writer that asks a model
+    remembers what it was told. Tasks with a question that came before are left out.
+    """
+    if wanted < 1:
+        raise SettingsError(f"wanted is {wanted}; ask for at least one task.")
+    kept: list[Episode] = []
+    drafted: list[Task] = []
+    questions: set[str] = set()
+    classes: dict[str, Counter[str]] = {}
+    walks = enumerate(sample_paths(graph, hops, num=max_paths, seed=seed))
+    while len(kept) < wanted and (some := list(islice(walks, _ROUND))):
+        for number, path in some:
+            if path is None:
+                _count(classes, hops[number % len(hops)], NO_PATH)
+        paths = [path for _, path in some if path]
+        drafts = _ruled(write(paths), paths, graph, classes, questions)
+        drafted += [draft.task for draft in drafts]
+        for episode in replayed([draft.task for draft in drafts], environment):
+            reason = missed(episode)
+            is_over = not reason and len(kept) == wanted
+            if not is_over:
+                _count(classes, len(episode.task.evidence), reason or KEPT)
+            if not reason and not is_over:
+                kept.append(episode)
+    return Synthesis(Traces(tuple(kept), classes), tuple(drafted))
+
+
+def replayed(tasks: Sequence[Task], environment: Environment) -> list[Episode]:
+    """Return each task played by its own queries and answer. [GTA-RAG 3.4]"""
+    tool = environment.tools[0].name
+    write = environment.dialect.write
+    turns: dict[str, list[str]] = {}
+    for task in tasks:
+        queries, thoughts = task.hints["queries"], task.hints["thoughts"] or [""] * 99
+        calls = [Call(tool, {"query": query}) for query in queries]
+        actions: list[Action] = [*calls, Answer(task.answers[0])]
+        turns[task.id] = [
+            write([action], thought) for action, thought in zip(actions, thoughts, strict=False)
+        ]
+    return rollout(Scripted(turns), environment, tasks)
+
+
+def missed(episode: Episode) -> str | None:
+    """Return which turn did not return its document, None when the replay went as designed."""
+    for turn, (wanted, seen) in enumerate(
+        zip(episode.task.evidence, episode.observations, strict=False), start=1
+    ):
+        if wanted not in seen.nodes:
+            return f"turn {turn} does not return its document"
+    if episode.ending is Ending.UNSCORED:
+        return f"unscored: {episode.reason}"
+    if episode.ending is not Ending.ANSWERED:
+        return "more turns or tokens than an episode may have"
+    return None
+
+
+def _ruled(
+    drafts: Drafts,
+    paths: Sequence[Path],
+    graph: DocumentGraph,
+    classes: dict[str, Counter[str]],
+    questions: set[str],
+) -> list[Draft]:
+    """Return the drafts that keep the rules, and count the others."""
+    good: list[Draft] = []
+    for draft, path in zip(drafts, paths, strict=True):
+        if isinstance(draft, Rejected):
+            _count(classes, len(path.documents), draft.reason)
+            continue
+        reason = broken_rule(draft, graph.document)
+        if reason is None and draft.question in questions:
+            reason = "the question came before"
+        if reason:
+            _count(classes, len(draft.documents), reason)
+            continue
+        questions.add(draft.question)
+        good.append(draft)
+    return good
+
+
+def _count(classes: dict[str, Counter[str]], hops: int, outcome: str) -> None:
+    classes.setdefault(f"{hops} hop", Counter())[outcome] += 1
