@@ -251,3 +251,25 @@ def _interrupt(*, after: int) -> Any:
             raise KeyboardInterrupt
 
     return on_end
+
+
+def test_an_evaluation_can_be_judged_by_another_meaning_of_correct(world: Any) -> None:
+    """Ours: GTA-RAG's answers are short texts with aliases, not sets of names."""
+    tasks = world.tasks(3)
+    first = evaluate(
+        world.policy(lambda view: view.task_id == "t0"), world.environment, tasks, seed=0
+    )
+    said_bob = lambda episode: float(episode.answer.text == "{Bob}")  # noqa: E731
+    second = first.judged_by(said_bob, {"twice": lambda episode: 2.0})
+    assert [row.outcome for row in first.rows] == [Outcome.CORRECT, Outcome.WRONG, Outcome.WRONG]
+    assert [row.outcome for row in second.rows] == [Outcome.WRONG, Outcome.CORRECT, Outcome.CORRECT]
+    assert second.mean("exact_match").value == pytest.approx(2 / 3)
+    assert second.mean("twice").value == 2.0
+
+
+def test_an_unscored_episode_is_not_judged_again(world: Any) -> None:
+    """DESIGN law 5."""
+    world.find.down.add("t0")
+    found = evaluate(world.policy(lambda view: True), world.environment, world.tasks(1), seed=0)
+    again = found.judged_by(lambda episode: 1.0, {"twice": lambda episode: 2.0})
+    assert again.rows == found.rows

@@ -12,7 +12,9 @@ from rich.console import Console
 from hopling.evaluation.charts import Curve
 from hopling.evaluation.console import show_episode, table
 from hopling.evaluation.evaluate import Evaluation, evaluate
+from hopling.evaluation.page import page
 from hopling.evaluation.report import Report
+from hopling.rewards.answers import exact_match
 from hopling.settings import setting
 
 HOSTILE = "</pre></script><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[2J"
@@ -157,3 +159,13 @@ def test_an_episode_is_shown_whole_and_moves_no_cursor(world: Any, terminal: boo
     assert ("\x1b[" in text) is terminal
     for part in ("policy, trained", "environment", "Ann of t0", "gold: Ann"):
         assert part in text
+
+
+def test_a_recipes_own_metrics_are_on_the_page(world: Any) -> None:
+    """Ours: GTA-RAG's coverage stands beside the metrics that every report has."""
+    found = played(world, world.tasks(4), num_right=2, num_calls=1)
+    judged = found.judged_by(exact_match, {"chain_found": lambda episode: 0.25})
+    shown = page(Report("r", {"SFT": judged}, Settings()).numbers, [])
+    assert "Chain found" in shown
+    assert "0.25" in shown
+    assert "own metrics" not in page(Report("r", {"SFT": found}, Settings()).numbers, [])

@@ -98,6 +98,9 @@ def _broken(draft: Draft, texts: Sequence[str], titles: Sequence[str]) -> Iterat
             yield "a query names a later document"
         if not _is_known(query, [question, *texts[:turn]]):
             yield "a query names what was not found yet"
+    for turn, thought in enumerate(draft.thoughts[: len(texts)]):
+        if _any_holds([thought], [*answers, *titles[turn + 1 :]]):
+            yield "a thought tells what was not found yet"
 
 
 def holds(text: str, name: str) -> bool:

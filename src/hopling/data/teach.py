@@ -93,6 +93,20 @@ def teach(
     episode in which the world failed is not recorded, so a later run plays it. The paper keeps
     `exact_match` and `all_calls_ran`.
     """
+    episodes = played(policy, environment, tasks, seed=seed, record=record)
+    explain = policy.explain if isinstance(policy, Explains) else lambda episode: None
+    return retained(episodes, keep=keep, explain=explain)
+
+
+def played(
+    policy: Policy,
+    environment: Environment,
+    tasks: Sequence[Task],
+    *,
+    seed: int,
+    record: Path | None = None,
+) -> list[Episode]:
+    """Return an episode of each task: the recorded one, or one that is played and recorded."""
     done = _recorded(record, tasks) if record else {}
     missing = [task for task in tasks if task.id not in done]
 
@@ -102,8 +116,7 @@ def teach(
 
     for episode in rollout(policy, environment, missing, seed=seed, on_end=ended):
         done[episode.task.id] = episode
-    explain = policy.explain if isinstance(policy, Explains) else lambda episode: None
-    return retained([done[task.id] for task in tasks], keep=keep, explain=explain)
+    return [done[task.id] for task in tasks]
 
 
 def retained(

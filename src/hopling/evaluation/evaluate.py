@@ -117,6 +117,23 @@ class Evaluation:
         ]
         return replace(self, rows=tuple(rows))
 
+    def judged_by(self, correct: Scorer, metrics: Mapping[str, Scorer]) -> "Evaluation":
+        """Return the evaluation by another meaning of correct, which `exact_match` shows then.
+
+        Every scored row gets the metrics too.
+        """
+        rows = []
+        for episode, row in zip(self.episodes, self.rows, strict=True):
+            if row.scores:
+                found = {name: float(scorer(episode)) for name, scorer in metrics.items()}
+                found["exact_match"] = float(correct(episode))
+                outcome = row.outcome
+                if outcome in (Outcome.CORRECT, Outcome.WRONG):
+                    outcome = Outcome.CORRECT if found["exact_match"] == 1 else Outcome.WRONG
+                row = replace(row, scores={**row.scores, **found}, outcome=outcome)
+            rows.append(row)
+        return replace(self, rows=tuple(rows))
+
     def mean(self, name: str) -> Estimate | None:
         """Return the mean of a score with its interval; None if no episode has the score."""
         sums: Counter[str] = Counter()

@@ -32,6 +32,7 @@ def page(numbers: Mapping[str, Any], examples: Sequence[Sequence[Example]]) -> s
             _main(stages),
             _hops(stages),
             _calls(stages, numbers["comparisons"]),
+            _others(stages, numbers["metrics"]),
             _differences(numbers["comparisons"]),
             _outcomes(stages),
             _curves(numbers["curves"]),
@@ -105,6 +106,18 @@ def _calls(stages: Mapping[str, Any], comparisons: Sequence[Mapping[str, Any]]) 
     ]
     second = table(["Where both are correct", "Calls, difference"], both) if both else ""
     return f"<h2>Calls on correctly answered questions</h2>{table(heads, rows)}{second}"
+
+
+def _others(stages: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    names = dict.fromkeys(n for s in stages.values() for n in s["means"] if n not in known)
+    if not names:
+        return ""
+    rows = [
+        [escape(name), *(amount(stage["means"].get(metric)) for metric in names)]
+        for name, stage in stages.items()
+    ]
+    heads = [name.replace("_", " ").capitalize() for name in names]
+    return f"<h2>This recipe's own metrics</h2>{table(['', *heads], rows)}"
 
 
 def _differences(comparisons: Sequence[Mapping[str, Any]]) -> str:

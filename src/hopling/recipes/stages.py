@@ -19,7 +19,6 @@ from hopling.evaluation.episode_log import EpisodeLog
 from hopling.evaluation.evaluate import Evaluation, evaluate
 from hopling.evaluation.report import Report
 from hopling.evaluation.run import Run, manifest
-from hopling.graphs import HopIndex, SparqlEndpoint
 from hopling.policies.local import LocalModel
 from hopling.progress import progress
 
@@ -61,9 +60,15 @@ class Stages:
         self.run.mark(stage)
 
     def evaluate(
-        self, stage: str, policy: LocalModel, environment: Environment, tasks: Sequence[Task]
+        self,
+        stage: str,
+        policy: LocalModel,
+        environment: Environment,
+        tasks: Sequence[Task],
+        *,
+        judge: Callable[[Evaluation], Evaluation] = lambda evaluation: evaluation,
     ) -> None:
-        """Play the tasks greedily and keep the scores for the report."""
+        """Play the tasks greedily and keep the scores, as judged, for the report."""
         policy.sampling = replace(policy.sampling, temperature=0.0, top_p=1.0, top_k=0)
         ended = 0
         with progress(f"Evaluating {stage}", self.console, unit="tasks") as advance:
@@ -74,13 +79,15 @@ class Stages:
                 advance(ended, len(tasks))
 
             log = EpisodeLog(self.run.episodes, stage=stage)
-            self.evaluations[stage] = evaluate(
-                policy, environment, tasks, seed=self.seed, log=log, on_end=count
-            )
+            found = evaluate(policy, environment, tasks, seed=self.seed, log=log, on_end=count)
+            self.evaluations[stage] = judge(found)
         policy.forget()
 
-    def report(self, title: str, graph: HopIndex | SparqlEndpoint) -> Report:
-        """Return the report of what was evaluated; it is also in the folder."""
+    def report(self, title: str, graph: object) -> Report:
+        """Return the report of what was evaluated; it is also in the folder.
+
+        `graph` is what was searched; its `graph_hash` goes to the manifest, if it has one.
+        """
         row = manifest(
             self.settings,
             seed=self.seed,
