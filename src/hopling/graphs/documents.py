@@ -40,6 +40,9 @@ class Retrieval:
     num_passages: int = setting(3, "code RouteRAG", "Documents found by their text; K_d.")
     num_triples: int = setting(5, "code HippoRAG 2", "Triples nearest to the query; walks start.")
     restart: float = setting(0.5, "code HippoRAG 2", "Probability that a walk starts again.")
+    rarity: float = setting(
+        1.0, "code HippoRAG 2", "Power of 1 / documents of an entity in its weight; 0 in Eq. 6."
+    )
 
     def __post_init__(self) -> None:
         if min(self.num_graph, self.num_passages, self.num_triples) < 0:
@@ -206,11 +209,11 @@ class DocumentGraph:
         [GTA-RAG Eq. 6, Eq. 7, Eq. 8]
         """
         near = self.content.triple_index.nearest(asked, self.retrieval.num_triples)  # type: ignore[arg-type]
-        num_documents = len(self.documents)
+        num_documents, rarity = len(self.documents), self._spread**-self.retrieval.rarity
         seeds = []
         for scores in near:
-            ends = self.content.facts.triples[scores.nodes].ravel() + num_documents
-            seeds.append(Seeds(ends, np.repeat(scores.values, 2)))
+            ends = self.content.facts.triples[scores.nodes].ravel()
+            seeds.append(Seeds(ends + num_documents, np.repeat(scores.values, 2) * rarity[ends]))
         return rank(
             self.content.adjacency,
             seeds,
@@ -250,6 +253,12 @@ class DocumentGraph:
     def _exactly(self, name: str) -> list[int]:
         place = self._by_id.get(name)
         return [] if place is None else [place]
+
+    @cached_property
+    def _spread(self) -> np.ndarray:
+        """How many documents name each entity."""
+        mentions = self.content.facts.mentions[:, 1]
+        return np.bincount(mentions, minlength=len(self.content.facts.entities)).astype(float)
 
     @cached_property
     def _places(self) -> dict[str, int]:
