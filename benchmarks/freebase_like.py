@@ -16,8 +16,38 @@ NUM_RELATIONS = 2_000
 NUM_TYPES = 500
 CHUNK = 200_000
 LANGUAGES = ("de", "fr", "es", "ja", "en-gb", "pt")
-DOMAINS = "film music people location sports book tv business medicine government".split()
-SYLLABLES = "ka lo mi ren sto ve\u00eb ar t\u00f3 bel nu sha dor fin gra hul is jo quen".split()
+DOMAINS = [
+    "film",
+    "music",
+    "people",
+    "location",
+    "sports",
+    "book",
+    "tv",
+    "business",
+    "medicine",
+    "government",
+]
+SYLLABLES = [
+    "ka",
+    "lo",
+    "mi",
+    "ren",
+    "sto",
+    "veë",
+    "ar",
+    "tó",
+    "bel",
+    "nu",
+    "sha",
+    "dor",
+    "fin",
+    "gra",
+    "hul",
+    "is",
+    "jo",
+    "quen",
+]
 
 
 def num_entities(num_triples: int) -> int:
@@ -38,7 +68,8 @@ def hub_edges(num_triples: int) -> int:
 def relations() -> list[str]:
     """Return the ids of the relations."""
     return [
-        f"{DOMAINS[i % 10]}.{word(i // 10)}.{word(7 * i + 3)}_{i:04}" for i in range(NUM_RELATIONS)
+        f"{DOMAINS[i % 10]}.{_plain(i // 10)}.{_plain(7 * i + 3)}_{i:04}"
+        for i in range(NUM_RELATIONS)
     ]
 
 
@@ -46,6 +77,10 @@ def word(number: int) -> str:
     """Return a made-up word."""
     size = len(SYLLABLES)
     return "".join(SYLLABLES[number // size**k % size] for k in range(3))
+
+
+def _plain(number: int) -> str:
+    return word(number).encode("ascii", "ignore").decode()
 
 
 def chunks(num_triples: int, seed: int = 0) -> Iterator[str]:
@@ -65,7 +100,7 @@ def chunks(num_triples: int, seed: int = 0) -> Iterator[str]:
         heads = (count * rng.random(size) ** 2).astype(np.int64)
         kind = rng.random(size)
         tails = np.where(kind < 0.25, mediators, popular)
-        heads = np.where((0.25 <= kind) & (kind < 0.5), mediators, heads)
+        heads = np.where((kind >= 0.25) & (kind < 0.5), mediators, heads)
         typed, literal = int(0.1 * size), int(0.1 * size)
         yield from _types(heads[:typed], rng)
         yield from _literals(heads[typed : typed + literal], names, rng)
