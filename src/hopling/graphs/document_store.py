@@ -98,7 +98,7 @@ def load(folder: Path) -> Content:
     """
     manifest = read_manifest(folder)
     arrays = {
-        name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
         for name in manifest["arrays"]
     }
     (vocabularies,) = _read_lines(folder / VOCABULARIES)
@@ -171,20 +171,24 @@ def _arrays(content: Content) -> tuple[dict[str, np.ndarray], dict[str, list[str
         "stated": content.facts.stated,
         "synonyms": content.synonyms,
         "cosines": content.cosines,
-        **{f"graph_{name}": array for name, array in vars(content.adjacency).items()},
+        **{f"graph_{name}": array for name, array in _parts(content.adjacency).items()},
     }
     if content.entity_rows is not None:
         arrays["entity_rows"] = content.entity_rows
     vocabularies = {}
     for name in ("document", "triple"):
         index = getattr(content, f"{name}_index")
-        parts = dict(vars(index))
+        parts = _parts(index)
         if isinstance(index, Words):
             known = parts.pop("vocabulary")
             vocabularies[name] = sorted(known, key=known.__getitem__)
             parts.pop("num_texts")
         arrays |= {f"{name}_{part}": array for part, array in parts.items()}
     return arrays, vocabularies
+
+
+def _parts(value: Adjacency | Words | Vectors) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def _index(

@@ -209,11 +209,12 @@ class DocumentGraph:
         [GTA-RAG Eq. 6, Eq. 7, Eq. 8]
         """
         near = self.content.triple_index.nearest(asked, self.retrieval.num_triples)  # type: ignore[arg-type]
-        num_documents, rarity = len(self.documents), self._spread**-self.retrieval.rarity
+        num_documents, rarity = len(self.documents), self.retrieval.rarity
         seeds = []
         for scores in near:
             ends = self.content.facts.triples[scores.nodes].ravel()
-            seeds.append(Seeds(ends + num_documents, np.repeat(scores.values, 2) * rarity[ends]))
+            weights = np.repeat(scores.values, 2) * self._spread[ends] ** -rarity
+            seeds.append(Seeds(ends + num_documents, weights))
         return rank(
             self.content.adjacency,
             seeds,

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -126,19 +126,20 @@ class Words:
         known = [[self.vocabulary[w] for w in query if w in self.vocabulary] for query in queries]
         ends = np.cumsum([0, *map(len, known)])
         columns = np.concatenate([*map(np.asarray, known), np.zeros(0)]).astype(np.int32)
-        sparse = load_sparse()
-        asked = sparse.csr_array(
+        asked = load_sparse().csr_array(
             (np.ones(len(columns), np.float32), columns, ends),
             shape=(len(known), len(self.starts) - 1),
         )
-        table = sparse.csr_array(
-            (self.values, self.texts, self.starts), shape=(len(self.starts) - 1, self.num_texts)
-        )
-        scored = asked @ table
+        scored = asked @ self._table
         return [
             Scores(scored.indices[start:end], scored.data[start:end]).top(k)
             for start, end in pairwise(scored.indptr)
         ]
+
+    @cached_property
+    def _table(self) -> Any:
+        shape = len(self.starts) - 1, self.num_texts
+        return load_sparse().csr_array((self.values, self.texts, self.starts), shape=shape)
 
 
 def letters(texts: Sequence[str]) -> Any:
