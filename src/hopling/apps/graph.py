@@ -7,6 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hopling.apps.documents import (
+    DocumentBuilding,
+    build_documents,
+    is_document_graph,
+    print_documents,
+    search_documents,
+)
 from hopling.apps.flags import AsJson, with_flags
 from hopling.apps.tables import print_json, print_pairs, print_rows, screen
 from hopling.apps.world import MOVIES, open_graph
@@ -31,16 +38,20 @@ class Building:
     """How files become a graph."""
 
     out: str = setting("", "ours", "Folder to write.")
+    kind: str = setting("triples", "ours", "What the files hold: triples or documents.")
     labels: str | None = setting(None, "ours", "TSV file of id and label, or a label property.")
     namespace: str = setting("", "ours", "What is cut from the front of ids, such as an IRI.")
     language: tuple[str, ...] = setting(("en",), "ours", "Languages of the labels shown.")
     strict: bool = setting(True, "ours", "Stop at a bad line, or else list it in bad_lines.tsv.")
+    documents: DocumentBuilding = setting(DocumentBuilding(), "ours")
 
 
 @app.command()
 @with_flags(Building)
 def build(
-    sources: Annotated[list[Path], typer.Argument(help="Files .nt, .tsv or .txt, also with .gz.")],
+    sources: Annotated[
+        list[Path], typer.Argument(help="Files .nt, .tsv or .txt, also with .gz; or a corpus.")
+    ],
     settings: Building,
     *,
     as_json: AsJson = False,
@@ -52,6 +63,12 @@ def build(
 
     if not settings.out:
         raise SettingsError("No folder to write was named. Write --out FOLDER.")
+    if settings.kind == "documents":
+        out = Path(settings.out)
+        build_documents(sources, out, settings.documents, strict=settings.strict, as_json=as_json)
+        return
+    if settings.kind != "triples":
+        raise SettingsError(f"kind is {settings.kind!r}; write triples or documents.")
     labels: Sequence[str] | Path = LABEL_PREDICATES
     if settings.labels:
         is_property = "://" in settings.labels and not Path(settings.labels).exists()
@@ -74,6 +91,9 @@ def info(folder: Folder, language: Language = "en", as_json: AsJson = False) -> 
     """Say what a graph holds: edges, entities, labels, hubs, and what was left out."""
     from hopling.graphs.hop_index import HopIndex
 
+    if is_document_graph(folder):
+        print_documents(folder, as_json=as_json)
+        return
     index = open_graph(folder, languages=_listed(language), console=screen(to_stderr=True))
     if not isinstance(index, HopIndex):
         raise SettingsError(f"{folder} is an endpoint; only a built graph keeps counts of itself.")
@@ -88,7 +108,13 @@ def search(
     language: Language = "en",
     as_json: AsJson = False,
 ) -> None:
-    """Find ids by label: the same one first, then in another case, then similar ones."""
+    """Find ids by label: the same one first, then in another case, then similar ones.
+
+    In a graph of documents, find documents by a query in words.
+    """
+    if is_document_graph(folder):
+        search_documents(folder, name, as_json=as_json)
+        return
     graph = open_graph(folder, languages=_listed(language), console=screen(to_stderr=True))
     ids = list(dict.fromkeys([*filter(None, graph.resolve([name])), *graph.find(name, limit)]))
     rows = [

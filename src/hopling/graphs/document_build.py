@@ -59,21 +59,18 @@ def assemble(
     """
     ordered = _matched(documents, extractions)
     facts = resolve(ordered, aliases)
-    names = [entity.id for entity in facts.entities]
+    names = [entity.name for entity in facts.entities]
     texts = [passage(document) for document in documents]
-    sentences = [
-        f"{names[head]} {relation} {names[tail]}"
-        for (head, tail), relation in zip(facts.triples.tolist(), facts.relations, strict=True)
-    ]
+    told = sentences(facts)
     document_index: Words | Vectors
     triple_index: Words | Vectors
     if embedder is None:
-        document_index, triple_index = Words.of(texts), Words.of(sentences)
+        document_index, triple_index = Words.of(texts), Words.of(told)
         entity_rows = None
     else:
         before = _Embedded(earlier)
         document_index = Vectors(before.rows(embedder, "document", texts))
-        triple_index = Vectors(before.rows(embedder, "triple", sentences))
+        triple_index = Vectors(before.rows(embedder, "triple", told))
         entity_rows = before.rows(embedder, "entity", names)
     synonyms, cosines = _synonyms(names, entity_rows, linking)
     return Content(
@@ -97,6 +94,13 @@ def assemble(
 def passage(document: Document) -> str:
     """Return what is embedded of a document."""
     return f"{document.title}\n{document.text}"
+
+
+def sentences(facts: Facts) -> list[str]:
+    """Return what is embedded of each triple."""
+    names = [entity.name for entity in facts.entities]
+    rows = zip(facts.triples.tolist(), facts.relations, strict=True)
+    return [f"{names[head]} {relation} {names[tail]}" for (head, tail), relation in rows]
 
 
 def relations(facts: Facts) -> tuple[np.ndarray, np.ndarray]:
@@ -180,12 +184,10 @@ class _Embedded:
         self._known: dict[tuple[str, str], np.ndarray] = {}
         if earlier is None or earlier.entity_rows is None:
             return
-        names = [entity.id for entity in earlier.facts.entities]
-        triples = zip(earlier.facts.triples.tolist(), earlier.facts.relations, strict=True)
         texts = {
-            "document": map(passage, earlier.documents),
-            "triple": (f"{names[head]} {relation} {names[t]}" for (head, t), relation in triples),
-            "entity": iter(names),
+            "document": [passage(document) for document in earlier.documents],
+            "triple": sentences(earlier.facts),
+            "entity": [entity.name for entity in earlier.facts.entities],
         }
         rows = {
             "document": getattr(earlier.document_index, "rows", ()),

@@ -31,6 +31,11 @@ class Entity:
     kind: str
     aliases: tuple[tuple[str, int], ...]
 
+    @property
+    def name(self) -> str:
+        """The commonest form alone: what is compared with other names."""
+        return self.aliases[0][0]
+
 
 class Facts(NamedTuple):
     """What extractions say once every name stands for an entity.

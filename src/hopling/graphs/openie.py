@@ -56,7 +56,10 @@ class Extraction:
 class Extractor(Protocol):
     """Reads entities and triples out of documents; `name` changes when its results would."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What the results depend on, besides the documents."""
+        ...
 
     def extract(self, documents: Sequence[Document]) -> Iterable[Extraction]:
         """Return an extraction for each document, in any order, each as soon as it is there."""

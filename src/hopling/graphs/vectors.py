@@ -25,8 +25,15 @@ _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]+")
 class Embedder(Protocol):
     """Turns texts into vectors; `name` and `dimension` are kept with what it made."""
 
-    name: str
-    dimension: int
+    @property
+    def name(self) -> str:
+        """What tells this embedder from others."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """How long a vector is."""
+        ...
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Return one row for each text, in their order."""
