@@ -141,7 +141,9 @@ def _check_pieces(dialect: Dialect, text: str) -> None:
     last = pieces[-1]
     assert isinstance(last, Markup), f"the pieces of {text!r} end in plain text"
     assert last in dialect.stops, f"the pieces of {text!r} end in {last!r}, which ends no turn"
-    assert "".join(pieces[:-1]) == text, f"the pieces of {text!r} are {pieces}"
+    # an end marker such as a closing tag is part of the text, any other is not
+    spelled = text if text.endswith(last) else text + last
+    assert "".join(pieces) == spelled, f"the pieces of {text!r} are {pieces}"
 
 
 def _check_cuts(dialect: Dialect, text: str) -> None:
