@@ -16,38 +16,11 @@ NUM_RELATIONS = 2_000
 NUM_TYPES = 500
 CHUNK = 200_000
 LANGUAGES = ("de", "fr", "es", "ja", "en-gb", "pt")
-DOMAINS = [
-    "film",
-    "music",
-    "people",
-    "location",
-    "sports",
-    "book",
-    "tv",
-    "business",
-    "medicine",
-    "government",
-]
-SYLLABLES = [
-    "ka",
-    "lo",
-    "mi",
-    "ren",
-    "sto",
-    "veë",
-    "ar",
-    "tó",
-    "bel",
-    "nu",
-    "sha",
-    "dor",
-    "fin",
-    "gra",
-    "hul",
-    "is",
-    "jo",
-    "quen",
-]
+DOMAINS = ("film", "music", "people", "location", "sports", "book", "tv", "law", "food", "games")
+SYLLABLES = (
+    "ka", "lo", "mi", "ren", "sto", "ve\u00eb", "ar", "t\u00f3", "bel", "nu", "sha", "dor", "fin",
+    "gra", "hul", "is", "jo", "quen",
+)  # fmt: skip
 
 
 def num_entities(num_triples: int) -> int:
@@ -87,6 +60,9 @@ def chunks(num_triples: int, seed: int = 0) -> Iterator[str]:
     """Yield about `num_triples` lines of N-Triples, labels included, in pieces of text."""
     rng = np.random.default_rng(seed)
     count = num_entities(num_triples)
+    yield "".join(
+        f'<{NAMESPACE}{name}> {NAME} "{name.split(".")[-1].title()}"@en .\n' for name in relations()
+    )
     yield from _labels(count, rng)
     names = [f"<{NAMESPACE}{name}>" for name in relations()]
     left = hub_edges(num_triples)
@@ -125,7 +101,7 @@ def _labels(count: int, rng: np.random.Generator) -> Iterator[str]:
 def _edges(
     heads: np.ndarray, tails: np.ndarray, names: list[str], rng: np.random.Generator
 ) -> Iterator[str]:
-    which = (len(names) * rng.random(len(heads)) ** 3).astype(np.int64)
+    which = (len(names) * rng.random(len(heads)) ** 4).astype(np.int64)
     rows = zip(heads.tolist(), which.tolist(), tails.tolist(), strict=True)
     yield "".join(
         f"<{NAMESPACE}{entity(h)}> {names[r]} <{NAMESPACE}{entity(t)}> .\n" for h, r, t in rows

@@ -4,7 +4,8 @@ Node ids are the short forms that a policy reads and writes (`m.0abc`, `Q42`, or
 no namespace was given). Rows come sorted by (relation, value), so that equal calls give equal text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 Direction = Literal["incoming", "outgoing"]
@@ -45,6 +46,52 @@ class Graph(Protocol):
 
     def find(self, name: str, limit: int = 10) -> list[str]:
         """Return ids whose label is the name: exact first, then case-folded, then similar."""
+        ...
+
+
+@dataclass(frozen=True)
+class TableForm:
+    """How `Search` writes its tables.
+
+    More rows than `max_probe_rows` become a summary where no properties are named; a page has
+    `max_rows`. `property_cells` gives, for a relation and its label, its cells in a table of rows
+    and in a summary.
+    """
+
+    max_probe_rows: int
+    max_rows: int
+    property_cells: Callable[[str, str | None], tuple[str, str]]
+
+
+class SearchTable(NamedTuple):
+    """The lines of a table of rows, or of a summary, whose `num_properties` is above 0.
+
+    `total` rows were found; `num_shown` rows, or properties, stand in the lines. `nodes` are the
+    values of the rows, each once, and `names` what is printed for them.
+    """
+
+    lines: str
+    total: int
+    num_shown: int
+    num_properties: int = 0
+    nodes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+class TableGraph(Graph, Protocol):
+    """A graph that can also write a table of `Search` by itself, faster than a tool can."""
+
+    def search_table(
+        self,
+        names: Sequence[str],
+        direction: Direction,
+        properties: Sequence[str],
+        form: TableForm,
+    ) -> SearchTable | None:
+        """Return the first page for distinct names, or None: then the tool writes it itself.
+
+        Cells come as Markdown, escaped, and literals of more than 400 characters shortened.
+        """
         ...
 
 

@@ -8,28 +8,45 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
 from zlib import crc32
 
 import numpy as np
 
 from hopling.errors import SettingsError
-from hopling.graphs.base import Direction, Edge
+from hopling.graphs.base import Direction, Edge, SearchTable, TableForm
 from hopling.graphs.build import LITERAL, RELATION, trigram_bucket
 from hopling.graphs.layout import LoadReport, map_arrays, read_manifest
-from hopling.graphs.names import MAX_CANDIDATES, MIN_LIKENESS, Label, chosen, folded, likeness
+from hopling.graphs.names import MAX_CANDIDATES, MIN_LIKENESS, Label, chosen, folded, likeness, rank
 from hopling.graphs.terms import Namespace, Triple
 
+if TYPE_CHECKING:
+    from hopling.graphs.hop_tables import HopTables
+
+KernelName = Literal["auto", "numba", "none"]
+
+_PAYS_AFTER = 10_000  # tables in Python take about as long as loading numba
 _MAX_POSTINGS = 20_000  # a piece in more labels than this says little about which is meant
 
 
 class HopIndex:
     """A graph that `build_index` wrote, as `hopling.graphs.base.Graph` asks.
 
-    `languages` are the preferred languages of labels, the first first.
+    `languages` are the preferred languages of labels, the first first. `kernel` says what writes
+    the tables of `Search`: "numba", "none" (the tool, in Python), or "auto": numba where it is
+    installed, once there were calls enough to pay for loading it. The tables are the same.
     """
 
-    def __init__(self, folder: str | PathLike[str], *, languages: Sequence[str] = ("en",)):
-        self.folder = Path(folder)
+    def __init__(
+        self,
+        folder: str | PathLike[str],
+        *,
+        languages: Sequence[str] = ("en",),
+        kernel: KernelName = "auto",
+    ):
+        if kernel not in get_args(KernelName):
+            raise SettingsError(f"kernel is {kernel!r}; write 'auto', 'numba' or 'none'.")
+        self.folder, self.kernel = Path(folder), kernel
         self.languages = tuple(languages)
         manifest = read_manifest(self.folder)
         report = manifest["report"] | {"examples": tuple(manifest["report"]["examples"])}
@@ -44,6 +61,8 @@ class HopIndex:
         self._mask = len(self._bucket_start) - 2
         self._node_label, self._label_text = arrays["node_label"], arrays["label_text"]
         self._label_start = arrays["label_start"]
+        self._tables: HopTables | None = None
+        self._num_asked = 0
         self._runs = {
             direction: tuple(
                 arrays[f"{direction}_{part}"] for part in ("node", "relation", "run", "value")
@@ -52,15 +71,21 @@ class HopIndex:
         }
 
     @classmethod
-    def open(cls, folder: str | PathLike[str], *, languages: Sequence[str] = ("en",)) -> "HopIndex":
+    def open(
+        cls,
+        folder: str | PathLike[str],
+        *,
+        languages: Sequence[str] = ("en",),
+        kernel: KernelName = "auto",
+    ) -> "HopIndex":
         """Open an index without reading it.
 
         Raises SettingsError when the folder holds no whole index of this version.
         """
-        return cls(folder, languages=languages)
+        return cls(folder, languages=languages, kernel=kernel)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _reopened, (self.folder, self.languages)
+        return _reopened, (self.folder, self.languages, self.kernel)
 
     def __repr__(self) -> str:
         return f"HopIndex({str(self.folder)!r})"
@@ -121,6 +146,38 @@ class HopIndex:
     def labels(self, nodes: Sequence[str]) -> list[str | None]:
         """Return each node's or relation's label by the label chain, None where it has none."""
         return [self._label(self._place(node)) for node in nodes]
+
+    def search_table(
+        self,
+        names: Sequence[str],
+        direction: Direction,
+        properties: Sequence[str],
+        form: TableForm,
+    ) -> SearchTable | None:
+        """Return the first page of a table of `Search`, None where there is no kernel for it."""
+        tables = self._tables
+        if tables is None or tables.form is not form:
+            tables = self._tables = self._opened_tables(form)
+            if tables is None:
+                return None
+        return tables.table(names, direction, properties)
+
+    def _opened_tables(self, form: TableForm) -> "HopTables | None":
+        self._num_asked += 1
+        if self.kernel == "none" or (self.kernel == "auto" and self._num_asked < _PAYS_AFTER):
+            return None
+        try:
+            from hopling.graphs.hop_tables import HopTables
+        except ImportError as error:
+            if self.kernel == "auto":
+                return None
+            raise SettingsError(
+                f"kernel is 'numba', which cannot be imported ({error}). "
+                "Install it: pip install 'hopling[graphs]'; or write kernel='none'."
+            ) from error
+        ranks = [rank(language, self.languages) for language in self._languages]
+        relations = list(zip(self._relations, self.labels(self._relations), strict=True))
+        return HopTables(self._arrays, ranks, relations, form)
 
     def find(self, name: str, limit: int = 10) -> list[str]:
         """Return ids whose label is the name: exact first, then case-folded, then similar."""
@@ -209,7 +266,9 @@ class HopIndex:
         return -1
 
     def _resolved(self, name: str) -> str | None:
-        for reading in self._namespace.readings(name):
+        if self._place(name) >= 0:
+            return name
+        for reading in self._namespace.readings(name)[1:]:
             if self._place(reading) >= 0:
                 return reading
         return None
@@ -289,5 +348,5 @@ class HopIndex:
         return self._node_label[place + 1] > self._node_label[place]
 
 
-def _reopened(folder: Path, languages: tuple[str, ...]) -> HopIndex:
-    return HopIndex.open(folder, languages=languages)
+def _reopened(folder: Path, languages: tuple[str, ...], kernel: KernelName) -> HopIndex:
+    return HopIndex.open(folder, languages=languages, kernel=kernel)

@@ -41,10 +41,11 @@ def chosen(labels: Iterable[Label], languages: Sequence[str]) -> Label | None:
     Label(language='mul', text='Ana')
     """
     visible = (label for label in labels if label.text.strip())
-    return min(visible, key=lambda label: (_rank(label.language, languages), label), default=None)
+    return min(visible, key=lambda label: (rank(label.language, languages), label), default=None)
 
 
-def _rank(language: str, languages: Sequence[str]) -> int:
+def rank(language: str, languages: Sequence[str]) -> int:
+    """Return a language's place in the label chain; the lowest is shown."""
     for place, wanted in enumerate(languages):
         wanted = wanted.lower()
         if language == wanted:

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from hopling.errors import ToolError, nearest
 from hopling.graphs.base import Direction
 from hopling.tools.tables import quoted
 
 MAX_ENTITIES = 100  # [ours]
+_DIRECTIONS = get_args(Direction)
 _PAGE = re.compile(r"page\s+([1-9]\d{0,8})", re.IGNORECASE)
 _MEANT = {
     "out": "outgoing",
@@ -23,8 +23,7 @@ _MEANT = {
 }
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """The arguments of a call, checked in form but not yet against the graph."""
 
     entities: tuple[str, ...]
@@ -51,17 +50,19 @@ def read_arguments(
         raise ToolError("entities is missing or empty; give at least one id, as a list.")
     if len(names) > MAX_ENTITIES:
         raise ToolError(f"{len(names)} entities in one call; ask for at most {MAX_ENTITIES}.")
-    if direction not in get_args(Direction):
+    if direction not in _DIRECTIONS:
         meant = _MEANT.get(str(direction).strip().casefold()) or _nearest_direction(direction)
         hint = f" Did you mean {meant!r}?" if meant else ""
         found = "missing" if direction is None else quoted([direction])
         raise ToolError(f'direction is {found}; write "outgoing" or "incoming".{hint}')
+    way: Direction = "outgoing" if direction == "outgoing" else "incoming"
     asked = [] if properties is None else _strings(properties, "properties")
+    if not asked:
+        return Asked(tuple(names), way, (), 1)
     pages = [match for match in map(_PAGE.fullmatch, asked) if match]
     if len(pages) > 1:
         raise ToolError("Ask for one page at a time.")
     kept = tuple(name for name in asked if not _PAGE.fullmatch(name))
-    way: Direction = "outgoing" if direction == "outgoing" else "incoming"
     return Asked(tuple(names), way, kept, int(pages[0][1]) if pages else 1)
 
 
@@ -75,13 +76,22 @@ def _strings(value: object, name: str) -> list[str]:
     listed = [value] if isinstance(value, str) else value
     if listed is None:
         return []
-    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
-        raise ToolError(f"{name} must be a list of strings, not {quoted([value])}.")
-    return list(dict.fromkeys(one.strip() for one in listed if one.strip()))
+    try:
+        if not isinstance(listed, (list, tuple)):
+            raise TypeError
+        stripped = dict.fromkeys(map(str.strip, listed))
+    except TypeError:
+        raise ToolError(f"{name} must be a list of strings, not {quoted([value])}.") from None
+    stripped.pop("", None)
+    return list(stripped)
 
 
 def is_same(asked: Asked, arguments: Mapping[str, object]) -> bool:
     """Return whether a call's arguments ask the same, in whatever order the names stand."""
+    listed = arguments.get("entities")
+    names = listed if isinstance(listed, (list, tuple)) else [listed]
+    if not any(asked.entities[0] in name for name in names if isinstance(name, str)):
+        return False  # most calls, told apart without reading them
     given = dict(arguments)
     try:
         before = read_arguments(

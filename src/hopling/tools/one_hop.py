@@ -7,14 +7,28 @@ are shortened until a table fits `max_chars`. Ids are never shortened.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from hopling.episode import Episode, Observation
 from hopling.errors import SettingsError, ToolError, nearest
-from hopling.graphs.base import Direction, Edge, Graph
+from hopling.graphs.base import Direction, Edge, Graph, TableForm
 from hopling.tools.arguments import Asked, is_same, read_arguments, search_schema
-from hopling.tools.tables import lexical, markdown, quoted, shortened, spelled
+from hopling.tools.tables import (
+    WIDTH,
+    cell,
+    head,
+    lexical,
+    property_cells,
+    quoted,
+    row_cells,
+    shortened,
+)
+
+_HEAD = head("property", "propertyLabel", "value", "valueLabel")
+_BATCH_HEAD = head("entity", "entityLabel", "property", "propertyLabel", "value", "valueLabel")
+_SUMMARY_HEAD = head("property", "propertyLabel", "rows")
 
 
 @dataclass(frozen=True)
@@ -63,6 +77,32 @@ class OneHopSearch:
         Raises ToolError for unknown ids and for arguments that cannot be understood.
         """
         asked = read_arguments(entities, direction, properties, others)
+        seen = self._ready(asked) or self._composed(asked, episode)
+        if not self._repeats(episode, asked):
+            return seen
+        return replace(seen, text=f"You asked this before.\n{seen.text}")
+
+    def _ready(self, asked: Asked) -> Observation | None:
+        """Return what the graph itself wrote, None where it does not write tables."""
+        write = getattr(self.graph, "search_table", None)
+        if write is None or asked.page > 1:
+            return None
+        table = write(asked.entities, asked.direction, asked.properties, self._form)
+        if table is None:
+            return None
+        lines, total, num_shown, num_properties, nodes, names = table
+        if num_properties:
+            return Observation(_summary_text(lines, total, (0, num_shown, num_properties), 1))
+        text = f"{_BATCH_HEAD if len(asked.entities) > 1 else _HEAD}\n{lines}"
+        if len(text) > self.max_chars:
+            return None
+        return Observation(text + _cut_note(0, num_shown, total, asked.page), nodes, names)
+
+    @cached_property
+    def _form(self) -> TableForm:
+        return TableForm(self.probe_limit, self.max_rows, property_cells)
+
+    def _composed(self, asked: Asked, episode: Episode) -> Observation:
         nodes = self._resolved(asked.entities, episode)
         counts = [dict(sorted(one.items())) for one in self.graph.counts(nodes, asked.direction)]
         chosen, unknown = self._chosen(asked, counts)
@@ -75,10 +115,10 @@ class OneHopSearch:
             seen = self._rows(nodes, asked, counts)
         else:
             seen = self._summary(asked, counts)
-        notes = ["You asked this before."] if self._repeats(episode, asked) else []
-        if unknown and total:
-            notes.append(f"No {asked.direction} edges with {quoted(unknown)}.")
-        return Observation("\n".join([*notes, seen.text]), seen.nodes, seen.names)
+        if not unknown or total == 0:
+            return seen
+        note = f"No {asked.direction} edges with {quoted(unknown)}."
+        return replace(seen, text=f"{note}\n{seen.text}")
 
     def _resolved(self, entities: Sequence[str], episode: Episode) -> list[str]:
         ids = self.graph.resolve(entities)
@@ -134,10 +174,7 @@ class OneHopSearch:
             for edge in some[begin:stop]
         ]
         table, names = self._table(rows, batched=len(nodes) > 1)
-        if last - first < sum(totals):
-            table += f"\nRows {first + 1}-{last} of {sum(totals)} shown."
-            if last < sum(totals):
-                table += f' Name fewer properties or entities, or add "page {asked.page + 1}".'
+        table += _cut_note(first, last, sum(totals), asked.page)
         return Observation(table, tuple(names), tuple(names.values()))
 
     def _table(
@@ -147,22 +184,27 @@ class OneHopSearch:
         ids = [edge.value for _, edge in rows if not edge.literal]
         known = list(dict.fromkeys([*ids, *(node for node, _ in rows)] if batched else ids))
         labels = dict(zip(known, self.graph.labels(known), strict=True))
-        relations = self._relation_labels({edge.relation: None for _, edge in rows})
-        head = ["entity", "entityLabel"] if batched else []
-        width = 400
+        relations = list({edge.relation: None for _, edge in rows})
+        named = dict(zip(relations, self.graph.labels(relations), strict=True))
+        width = WIDTH
         while True:
             names: dict[str, str] = {}
-            body = []
-            for node, edge in rows:
-                value = lexical(edge.value) if edge.literal else edge.value
-                label = None if edge.literal else labels[edge.value]
-                shown = shortened(value, width) if edge.literal else value
-                named = shortened(label, width) if label else "-"
-                names[value] = shown if edge.literal else (label and named) or value
-                whose = [node, shortened(labels[node] or "-", width)] if batched else []
-                relation = edge.relation, shortened(relations[edge.relation], width)
-                body.append([*whose, *relation, shown, named])
-            table = markdown([*head, "property", "propertyLabel", "value", "valueLabel"], body)
+            whose = {node: _owner_cells(node, labels[node], width) for node, _ in rows if batched}
+            kinds = {one: row_cells(one, label, width) for one, label in named.items()}
+            lines = [_BATCH_HEAD if batched else _HEAD]
+            for node, (relation, value, literal) in rows:
+                start = f"| {whose[node]} | " if batched else "| "
+                if literal:
+                    value = lexical(value)
+                    names[value] = shown = shortened(value, width)
+                    lines.append(f"{start}{kinds[relation]} | {cell(shown)} | - |")
+                elif label := labels[value]:
+                    names[value] = shown = shortened(label, width)
+                    lines.append(f"{start}{kinds[relation]} | {cell(value)} | {cell(shown)} |")
+                else:
+                    names[value] = value
+                    lines.append(f"{start}{kinds[relation]} | {cell(value)} | - |")
+            table = "\n".join(lines)
             if len(table) <= self.max_chars or width <= 20:
                 return table, names
             width //= 2
@@ -171,18 +213,13 @@ class OneHopSearch:
         totals = _added(counts)
         first, last = self._window(asked.page, len(totals), "property")
         page = list(totals.items())[first:last]
-        labels = self._relation_labels(dict(page))
-        body = [
-            [relation, shortened(labels[relation], 100), str(count)] for relation, count in page
+        labels = self.graph.labels([relation for relation, _ in page])
+        lines = [
+            f"| {property_cells(relation, label)[1]} | {count} |"
+            for (relation, count), label in zip(page, labels, strict=True)
         ]
-        table = markdown(["property", "propertyLabel", "rows"], body)
-        more = f' Add "page {asked.page + 1}" to properties for more.' if last < len(totals) else ""
-        text = (
-            f"{sum(totals.values())} rows are too many to show. "
-            "Ask again with properties: name the ones that you need.\n"
-            f"{table}\nProperties {first + 1}-{last} of {len(totals)} shown.{more}"
-        )
-        return Observation(text)
+        shown = first, last, len(totals)
+        return Observation(_summary_text("\n".join(lines), sum(totals.values()), shown, asked.page))
 
     def _window(self, page: int, total: int, what: str) -> tuple[int, int]:
         first = (page - 1) * self.max_rows
@@ -211,19 +248,33 @@ class OneHopSearch:
             lines.append("There are no edges in the other direction either.")
         return "\n".join(lines)
 
-    def _relation_labels(self, relations: Mapping[str, object]) -> dict[str, str]:
-        labels = self.graph.labels(list(relations))
-        return {
-            relation: label or spelled(relation)
-            for relation, label in zip(relations, labels, strict=True)
-        }
-
     def _repeats(self, episode: Episode, asked: Asked) -> bool:
         for turn in episode.turns:
             for call in turn.calls:
                 if call.tool == self.name and is_same(asked, call.arguments):
                     return True
         return False
+
+
+def _owner_cells(node: str, label: str | None, width: int) -> str:
+    return f"{cell(node)} | {cell(shortened(label or '-', width))}"
+
+
+def _cut_note(first: int, last: int, total: int, page: int) -> str:
+    if last - first == total:
+        return ""
+    more = f' Name fewer properties or entities, or add "page {page + 1}".' if last < total else ""
+    return f"\nRows {first + 1}-{last} of {total} shown.{more}"
+
+
+def _summary_text(lines: str, num_rows: int, shown: tuple[int, int, int], page: int) -> str:
+    first, last, total = shown
+    more = f' Add "page {page + 1}" to properties for more.' if last < total else ""
+    return (
+        f"{num_rows} rows are too many to show. "
+        "Ask again with properties: name the ones that you need.\n"
+        f"{_SUMMARY_HEAD}\n{lines}\nProperties {first + 1}-{last} of {total} shown.{more}"
+    )
 
 
 def _added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+WIDTH = 400  # [ours] characters of a cell, unless a table is too long
+
 _LITERAL = re.compile(r'"(.*)"(?:@[A-Za-z0-9-]+|\^\^\S+)?', re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[tbnrf"\'\\])')
 _ESCAPED = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
@@ -39,15 +41,24 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
-def markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown; cells are one line each, and bars in them are escaped."""
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    lines += [f"| {' | '.join(map(_cell, row))} |" for row in body]
-    return "\n".join(lines)
+def head(*names: str) -> str:
+    """Return the head of a Markdown table."""
+    return f"| {' | '.join(names)} |\n|{'---|' * len(names)}"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """Return a text as one line, bars escaped."""
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def row_cells(relation: str, label: str | None, width: int) -> str:
+    """Return the cells of a relation in a table of rows."""
+    return f"{cell(relation)} | {cell(shortened(label or spelled(relation), width))}"
+
+
+def property_cells(relation: str, label: str | None) -> tuple[str, str]:
+    """Return the cells of a relation in a table of rows and in a summary."""
+    return row_cells(relation, label, WIDTH), row_cells(relation, label, 100)
 
 
 def _unescaped(match: re.Match[str]) -> str:
