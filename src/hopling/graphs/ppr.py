@@ -9,9 +9,10 @@ node, and at a node without edges the walk restarts. Seeds need not add up to 1;
 is 0.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ import numpy as np
 from hopling.errors import SettingsError
 
 BLOCK = 64  # personalisations that `power` solves at once
+_CANDIDATES, _MIN_CANDIDATES = 4, 40  # how many of the best `push` looks at twice, a node wanted
 
 
 class Seeds(NamedTuple):
@@ -114,13 +116,13 @@ def push(
     *,
     below: int | None = None,
     restart: float,
-    epsilon: float = 1e-6,
+    epsilon: float = 1e-5,
 ) -> list[Scores]:
     """Return each seeds' scores, at most epsilon * strength[n] too low at node n; or the k best.
 
-    The best are those of the nodes under `below`, best first. Work is bounded by
-    1 / (epsilon * restart), whatever the graph's size. Needs numba; the first call of an
-    installation compiles for some seconds.
+    The best are those of the nodes under `below`, best first; they are half as wrong. Work is
+    bounded by 1 / (epsilon * restart), whatever the graph's size. Needs numba; the first call of
+    an installation compiles for some seconds.
     """
     _check(restart)
     if not epsilon > 0:
@@ -134,18 +136,18 @@ def push(
     touched, queue = np.zeros(num_nodes, np.int32), np.zeros(room, np.int32)
     found = []
     for nodes, weights in starts:
-        workspace = (estimate, waiting, queue, touched)
-        count = spread(rows, (nodes, weights, restart, epsilon), workspace)
+        start = (nodes, weights, restart, epsilon)
+        count = spread(rows, start, (estimate, waiting, queue, touched))
         near = touched[:count]
         if k is None:
             scores = Scores(near.copy(), estimate[near])
-            estimate[near] = waiting[near] = 0
         else:
-            size = min(k, count)
-            scores = Scores(np.zeros(size, np.int32), np.zeros(size))
+            size = min(max(_CANDIDATES * k, _MIN_CANDIDATES if k else 0), count)
+            best = Scores(np.zeros(size, np.int32), np.zeros(size))
             limit = num_nodes if below is None else below
-            size = pick(near, (estimate, waiting), limit, scores)
-            scores = Scores(scores.nodes[:size], scores.values[:size])
+            size = pick(rows, start, (estimate, near), limit, best)
+            scores = Scores(best.nodes[:size], best.values[:size]).top(k)
+        estimate[near] = waiting[near] = 0
         # what reaches a node without edges starts again, which only scales the rest
         lost = (1 - restart) * weights[graph.strength[nodes] == 0].sum()
         found.append(Scores(scores.nodes, scores.values / (1 - lost)))
@@ -155,25 +157,29 @@ def push(
 def power(
     graph: Adjacency, seeds: Sequence[Seeds], *, restart: float, tolerance: float = 1e-6
 ) -> list[Scores]:
-    """Return each seeds' scores by power iteration, in blocks of 64, until none moves further.
+    """Return each seeds' scores by power iteration, in blocks of 64.
 
-    `tolerance` is the sum of all changes of the last round.
+    `tolerance` is how much all scores of one seeds may be off together; they are float32.
     """
     _check(restart)
+    if not 0 < tolerance < 1:
+        raise SettingsError(f"tolerance is {tolerance}; it lies between 0 and 1, such as 1e-6.")
     shape = (graph.num_nodes, graph.num_nodes)
     walk = load_sparse().csr_array((graph.shares, graph.neighbors, graph.starts), shape=shape)
+    # each round leaves 1 - restart of the error that was there
+    rounds = math.ceil(math.log(tolerance) / math.log(1 - restart)) if restart < 1 else 0
     found = []
     for first in range(0, len(seeds), BLOCK):
         block = [_normed(one) for one in seeds[first : first + BLOCK]]
-        begin = np.zeros((graph.num_nodes, len(block)))
+        begin = np.zeros((graph.num_nodes, len(block)), np.float32)
         for column, (nodes, weights) in enumerate(block):
             begin[nodes, column] = restart * weights
-        ranks, moved = begin, np.inf
-        while moved > tolerance:
-            further = begin + (1 - restart) * (walk @ ranks)
-            moved = np.abs(further - ranks).sum(axis=0).max(initial=0.0)
-            ranks = further
-        for values in ranks.T:
+        ranks = begin
+        for _ in range(rounds):
+            ranks = walk @ ranks
+            ranks *= 1 - restart
+            ranks += begin
+        for values in ranks.T.astype(np.float64):
             nodes = np.flatnonzero(values)
             found.append(Scores(nodes, values[nodes] / (values.sum() or 1.0)))
     return found
@@ -237,20 +243,23 @@ def _spread(rows, start, workspace):
     return count
 
 
-def _pick(near, workspace, below, best):
-    """Fill `best` from the touched nodes, leave the workspace clean, return how many were found."""
-    estimate, waiting = workspace
+def _pick(rows, start, workspace, below, best):
+    """Fill `best` with the highest estimates under `below`, made better; return how many.
+
+    One walk back from each of them uses what its neighbors hold, which halves the error.
+    """
+    starts, neighbors, shares, _ = rows
+    seeds, weights, restart, _ = start
+    estimate, near = workspace
     nodes, values = best
     found = 0
     for node in near:
         value = estimate[node]
-        estimate[node] = 0.0
-        waiting[node] = 0.0
-        if node >= below:
+        if node >= below or len(nodes) == 0:
             continue
         if found < len(nodes):
             found += 1
-        elif found == 0 or value < values[-1] or (value == values[-1] and node > nodes[-1]):
+        elif value < values[-1] or (value == values[-1] and node > nodes[-1]):
             continue
         place = found - 1
         while place > 0 and (
@@ -259,11 +268,19 @@ def _pick(near, workspace, below, best):
             values[place], nodes[place] = values[place - 1], nodes[place - 1]
             place -= 1
         values[place], nodes[place] = value, node
+    for place in range(found):
+        total = 0.0
+        for edge in range(starts[nodes[place]], starts[nodes[place] + 1]):
+            total += shares[edge] * estimate[neighbors[edge]]
+        values[place] = (1.0 - restart) * total
+        for seed in range(len(seeds)):
+            if seeds[seed] == nodes[place]:
+                values[place] += restart * weights[seed]
     return found
 
 
 @cache
-def _kernels() -> tuple[Callable[..., int], Callable[..., int]]:
+def _kernels() -> tuple[Any, Any]:
     try:
         import numba
     except ModuleNotFoundError as error:
@@ -271,11 +288,9 @@ def _kernels() -> tuple[Callable[..., int], Callable[..., int]]:
             "push needs numba. Run: pip install 'hopling[documents]', or use power."
         ) from error
     try:
-        return (
-            numba.njit(cache=True, nogil=True)(_spread),
-            numba.njit(cache=True, nogil=True)(_pick),
-        )
-    except RuntimeError:  # nowhere to keep what was compiled
+        compiled = partial(numba.njit, cache=True, nogil=True)
+        return compiled(_spread), compiled(_pick)
+    except RuntimeError:  # nowhere to keep what is compiled
         return numba.njit(nogil=True)(_spread), numba.njit(nogil=True)(_pick)
 
 
