@@ -17,7 +17,7 @@ from hopling.training.prefixes import span_logprobs
 from hopling.training.recaps import LEAKS, Leak, Recap, leak
 from hopling.training.settings import OPSD
 
-Destination = Callable[[Call, Observation], str]
+Destination = Callable[[Task, Call, Observation], str]
 Labels = Callable[[Task], Sequence[str]]
 
 
@@ -52,9 +52,10 @@ def hindsight(
     """Return the credit of every walk in hindsight, A + beta delta on its node id. [CNY Eq. 7-8]
 
     `destination` gives the text that a recap is of, the observation's where there is none, and
-    `labels` the classes that no recap may name. A walk whose recap leaks gets no credit.
+    `labels` the classes that no recap may name. A walk whose recap leaks gets no
+    credit, if that kind of leak is among those that drop it.
     """
-    text_of = destination or (lambda call, observation: observation.text)
+    text_of = destination or (lambda task, call, observation: observation.text)
     classes = labels or (lambda task: ())
 
     def credit(scored: Sequence[Scored], student: Student) -> Credited:
@@ -67,7 +68,7 @@ def hindsight(
         ]
         aligned = [(n, walk) for n, walk in found if walk]
         chosen = [(n, walk) for n, walk in aligned if not (settings.gate and flat[n])]
-        texts = [text_of(walk.call, walk.observation) for _, walk in chosen]
+        texts = [text_of(scored[n].episode.task, w.call, w.observation) for n, w in chosen]
         distinct = list(dict.fromkeys(texts))
         written = recap(distinct, student, settings.max_recap_tokens) if distinct else []
         recaps = {
@@ -78,14 +79,14 @@ def hindsight(
             _Judged(n, walk, recaps[text][1], _leak(recaps[text][0], scored[n], walk, classes))
             for (n, walk), text in zip(chosen, texts, strict=True)
         ]
-        kept = [j for j in judged if not j.leak]
+        kept = [j for j in judged if j.leak not in settings.drop]
         deltas, num_read = _deltas(kept, scored, student)
         terms = [[0.0] * len(s.episode.tokens) for s in scored]
         for j, delta in zip(kept, deltas, strict=True):
             for place, value in zip(range(*j.walk.ids), delta, strict=True):
                 terms[j.episode][place] = settings.beta * _tamed(value, len(delta), settings)
         num_scored = float(sum(s.reward is not None for s in scored))
-        sums = _sums(judged, deltas, flat=flat) | {
+        sums = _sums(judged, kept, deltas, flat=flat) | {
             "walking": (float(len({n for n, _ in aligned})), num_scored),
             "walks": (float(len(aligned)), num_scored),
             "walks_misaligned": (float(len(found) - len(aligned)), float(len(found))),
@@ -216,10 +217,13 @@ def _flat(scored: Sequence[Scored]) -> list[bool]:
 
 
 def _sums(
-    judged: Sequence[_Judged], deltas: Sequence[Sequence[float]], *, flat: Sequence[bool]
+    judged: Sequence[_Judged],
+    kept: Sequence[_Judged],
+    deltas: Sequence[Sequence[float]],
+    *,
+    flat: Sequence[bool],
 ) -> dict[str, tuple[float, float]]:
     """Return what is logged of delta and of the recaps. [CNY Table 5]"""
-    kept = [j for j in judged if not j.leak]
     values = [value for delta in deltas for value in delta]
     pairs = zip(kept, deltas, strict=True)
     in_flat = [value for j, delta in pairs if flat[j.episode] for value in delta]

@@ -120,6 +120,9 @@ class OPSD:
 
     beta: float = setting(0.03, "paper Table 9", "Weight of delta; 0 is plain GRPO.")
     max_recap_tokens: int = setting(50, "paper Table 9", "Tokens of a recap at most.")
+    drop: tuple[str, ...] = setting(
+        ("id", "advice", "class"), "paper 4.4", "Leaks for which a walk gets no credit."
+    )
     clip: float | None = setting(None, "ours", "Cut delta to between minus and plus this.")
     average: bool = setting(
         False, "ours", "Divide delta by the tokens of its id, so that long ids get no more."

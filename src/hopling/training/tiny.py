@@ -21,9 +21,10 @@ _NEAR = 8.0  # how many nats the last place is favored over one a hundred tokens
 _SCALE = 10.0  # of the residual stream, so that one Adam step does not undo a small weight
 MARKERS = (PAD, END, "<|user|>", "<|assistant|>", "<|tool|>")
 
-# a table's repeated cells become single tokens, and ids a fixed number of digit groups
+# tags and a table's repeated cells become single tokens, and ids a fixed number of digit groups
 _PIECES = "|".join(
     [
+        r"</?[a-z]+>",
         r"\|(?: \w+ \|)+\n\|(?:---\|)+",  # a table's head
         r"[\n ]?\| [a-z_.]+ \| [a-z ]+ \|",  # the cells of a property and its label
         r"(?: \|)?\n\|(?= [a-z]\.\d)",  # the start of a row that opens with an id
@@ -32,7 +33,7 @@ _PIECES = "|".join(
         r" ?[a-z]+(?:[_.][a-z]+)+",  # a property
         r"\d{1,3}",
         r" ?\p{L}+",
-        r" ?[^\s\p{L}\d{}|]+",
+        r" ?(?:(?!</?[a-z]+>)[^\s\p{L}\d{}|])+",
         r"\s+",
     ]
 )
