@@ -18,8 +18,8 @@ CHUNK = 200_000
 LANGUAGES = ("de", "fr", "es", "ja", "en-gb", "pt")
 DOMAINS = ("film", "music", "people", "location", "sports", "book", "tv", "law", "food", "games")
 SYLLABLES = (
-    "ka", "lo", "mi", "ren", "sto", "ve\u00eb", "ar", "t\u00f3", "bel", "nu", "sha", "dor", "fin",
-    "gra", "hul", "is", "jo", "quen",
+    "ka", "lo", "mi", "ren", "sto", "ve", "ar", "to", "bel", "nu", "sha", "dor", "fin", "gra",
+    "hul", "is", "jo", "quen",
 )  # fmt: skip
 
 
@@ -41,8 +41,7 @@ def hub_edges(num_triples: int) -> int:
 def relations() -> list[str]:
     """Return the ids of the relations."""
     return [
-        f"{DOMAINS[i % 10]}.{_plain(i // 10)}.{_plain(7 * i + 3)}_{i:04}"
-        for i in range(NUM_RELATIONS)
+        f"{DOMAINS[i % 10]}.{word(i // 10)}.{word(7 * i + 3)}_{i:04}" for i in range(NUM_RELATIONS)
     ]
 
 
@@ -52,8 +51,10 @@ def word(number: int) -> str:
     return "".join(SYLLABLES[number // size**k % size] for k in range(3))
 
 
-def _plain(number: int) -> str:
-    return word(number).encode("ascii", "ignore").decode()
+def label(number: int) -> str:
+    """Return an entity's English label; one in twenty holds an accent."""
+    accent = "\u00eb" if number % 20 == 1 else ""
+    return f"{word(number).title()} {word(number // 5_000 + 11 * number)}{accent}"
 
 
 def chunks(num_triples: int, seed: int = 0) -> Iterator[str]:
@@ -87,10 +88,7 @@ def _labels(count: int, rng: np.random.Generator) -> Iterator[str]:
     for start in range(0, count, CHUNK):
         ids = np.arange(start, min(count, start + CHUNK))
         ids = ids[(ids % 5 != 4) & (rng.random(len(ids)) < 0.93)].tolist()
-        lines = [
-            f'<{NAMESPACE}{entity(i)}> {NAME} "{word(i).title()} {word(i // 5_000 + 11 * i)}"@en .'
-            for i in ids
-        ]
+        lines = [f'<{NAMESPACE}{entity(i)}> {NAME} "{label(i)}"@en .' for i in ids]
         lines += [
             f'<{NAMESPACE}{entity(i)}> {NAME} "{word(3 * i)} {i}"@{LANGUAGES[i % 6]} .'
             for i in ids[::5]

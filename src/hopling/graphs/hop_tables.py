@@ -57,21 +57,26 @@ class HopTables:
         self, names: Sequence[str], direction: Direction, properties: Sequence[str]
     ) -> SearchTable | None:
         """Return the lines of a table, None for one that the kernel does not write."""
-        request = "\0".join(names).encode("utf-8", "surrogatepass")
-        wanted = [self._numbers.get(name, -1) for name in properties]
-        if len(request) > _REQUEST_BYTES or len(wanted) > MAX_NAMES or -1 in wanted:
+        try:
+            request = "\0".join(names).encode()
+        except UnicodeEncodeError:  # half a character is in no id
+            return None
+        size = len(request)
+        if size > _REQUEST_BYTES or len(properties) > MAX_NAMES:
             return None
         try:
             slot = self._idle.pop()
         except IndexError:  # in use by other threads
             slot = _Slot(len(self._numbers))
-        for i, number in enumerate(wanted):
-            slot.wanted[i] = number
-        slot.request[: len(request)] = request
-        done = write_table(
-            self._index[direction], slot.address, len(request), len(wanted), self._limits
-        )
-        table = slot.table(len(names)) if done else None
+        for i, name in enumerate(properties):
+            slot.wanted[i] = self._numbers.get(name, -1)
+        slot.request[:size] = request
+        table = None
+        is_known = not properties or -1 not in slot.wanted[: len(properties)]
+        if is_known and write_table(
+            self._index[direction], slot.address, size, len(properties), self._limits
+        ):
+            table = slot.table(len(names))
         self._idle.append(slot)
         return table
 
@@ -80,12 +85,17 @@ class _Slot:
     """What one call works on."""
 
     def __init__(self, num_relations: int):
-        arrays = {
-            "request": np.zeros(_REQUEST_BYTES, np.uint8),
-            "text": np.zeros(OUTPUT_BYTES, np.uint8),
-            "names": np.zeros(OUTPUT_BYTES, np.uint8),
-            "result": np.zeros(6, np.int64),
-            "wanted": np.zeros(MAX_NAMES, np.int64),
+        self.request = bytearray(_REQUEST_BYTES)
+        self._text, self._nodes, self._names = (bytearray(OUTPUT_BYTES) for _ in range(3))
+        result, wanted = np.zeros(7, np.int64), np.zeros(MAX_NAMES, np.int64)
+        self._result, self.wanted = result.data, wanted.data
+        arrays: dict[str, np.ndarray] = {
+            "request": np.frombuffer(self.request, np.uint8),
+            "text": np.frombuffer(self._text, np.uint8),
+            "nodes": np.frombuffer(self._nodes, np.uint8),
+            "names": np.frombuffer(self._names, np.uint8),
+            "result": result,
+            "wanted": wanted,
             "counts": np.zeros(num_relations + 64, np.int64),
             "marks": np.zeros(num_relations // 64 + 1, np.int64),
             "places": np.zeros((5, MAX_NAMES), np.int64),
@@ -93,24 +103,25 @@ class _Slot:
         }
         self._kept = arrays, _addresses(arrays, SLOT, 0)
         self.address = self._kept[1].ctypes.data
-        self.request = memoryview(arrays["request"])
-        self.wanted = memoryview(arrays["wanted"])
-        self._text, self._names = memoryview(arrays["text"]), memoryview(arrays["names"])
-        self._result = memoryview(arrays["result"])
 
     def table(self, num_names: int) -> SearchTable | None:
         """Return what the kernel wrote, None where a NUL in a text makes it ambiguous."""
-        total, shown, text_size, names_size, num_properties, found = self._result.tolist()
+        total, shown, text_size, nodes_size, names_size, num_properties, found = (
+            self._result.tolist()
+        )
         if found != num_names:
             return None
-        lines = str(self._text[: text_size - 1], "utf-8")
+        lines = self._text[: text_size - 1].decode()
         if num_properties:
             return SearchTable(lines, total, shown, num_properties)
-        parts = str(self._names[: names_size - 1], "utf-8").split("\0")
-        if len(parts) != 2 * shown:
+        nodes = tuple(self._nodes[: nodes_size - 1].decode().split("\0"))
+        names = tuple(self._names[: names_size - 1].decode().split("\0"))
+        if not len(nodes) == len(names) == shown:
             return None
-        named = dict(zip(parts[::2], parts[1::2], strict=True))
-        return SearchTable(lines, total, shown, 0, tuple(named), tuple(named.values()))
+        if len(set(nodes)) < shown:
+            named = dict(zip(nodes, names, strict=True))
+            nodes, names = tuple(named), tuple(named.values())
+        return SearchTable(lines, total, shown, 0, nodes, names)
 
 
 def _texts(name: str, texts: Sequence[str]) -> dict[str, np.ndarray]:
@@ -125,6 +136,6 @@ def _crc_table() -> np.ndarray:
     return np.array([crc32(bytes([i ^ 0xFF])) ^ 0xFF000000 for i in range(256)], np.int64)
 
 
-def _addresses(arrays: Mapping[str, np.ndarray], names: Sequence[str], number: int) -> np.ndarray:
+def _addresses(arrays: Mapping[str, "np.ndarray"], names: Sequence[str], number: int) -> np.ndarray:
     """Return the arrays' addresses in the order of the names, then the number."""
     return np.array([*(arrays[name].ctypes.data for name in names[:-1]), number], np.int64)

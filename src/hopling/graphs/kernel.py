@@ -13,7 +13,7 @@ from numba import carray, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from hopling.graphs.kernel_cells import bar, cell, copied, dots, number, short_cell, shortened
+from hopling.graphs.kernel_cells import bar, cell, copied, number, short, short_cell
 
 LITERAL = 1
 MAX_NAMES = 128
@@ -31,10 +31,14 @@ INDEX = (
  _LABEL_START, _LABEL_LANGUAGE, _NODE, _RELATION, _RUN, _VALUE, _CELL_TEXT, _CELL_START,
  _PROPERTY_TEXT, _PROPERTY_START, _RANK, _CRC, _MASK) = range(20)  # fmt: skip
 # what the table of addresses of one call's own arrays holds; the last is a number
-SLOT = ("request", "text", "names", "result", "wanted", "counts", "marks", "places", "rows", "sink")
-(_REQUEST, _TEXT, _NAMES, _RESULT, _WANTED, _COUNTS, _MARKS, _PLACES, _ROWS, _SINK) = range(10)
+SLOT = (
+    "request", "text", "nodes", "names", "result", "wanted", "counts", "marks", "places", "rows",
+    "sink",
+)  # fmt: skip
+(_REQUEST, _TEXT, _NODES, _NAMES, _RESULT, _WANTED, _COUNTS, _MARKS, _PLACES, _ROWS,
+ _SINK) = range(11)  # fmt: skip
 # what the array "result" holds
-_TOTAL, _SHOWN, _TEXT_SIZE, _NAMES_SIZE, _NUM_PROPERTIES, _NUM_NAMES = range(6)
+_TOTAL, _SHOWN, _TEXT_SIZE, _NODES_SIZE, _NAMES_SIZE, _NUM_PROPERTIES, _NUM_NAMES = range(7)
 # rows of the array "places", MAX_NAMES wide
 _BEGIN, _END, _FIRST, _LAST, _PLACE = range(5)
 # rows of the array "rows", MAX_ROWS wide
@@ -44,12 +48,14 @@ _MARGIN = 4096  # a cell of 400 characters of 4 bytes and its bars
 _FAR = 1 << 40  # length of arrays that are known by their address only
 
 
-@intrinsic
-def _pointer(typing_context: Any, address: Any) -> Any:
+def _inttoptr(typing_context: Any, address: Any) -> Any:
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], cgutils.voidptr_t)
 
     return types.voidptr(address), written
+
+
+_pointer: Any = intrinsic(_inttoptr)
 
 
 @njit(cache=True)
@@ -227,35 +233,31 @@ def _owner(index: Any, slot: Any, owner: int, at: int) -> int:
 
 
 @njit(cache=True)
-def _write_row(index: Any, slot: Any, row: int, at: int, named: int) -> tuple[int, int]:
-    """Write the last two cells of a row, and its value and name; return where both outputs end."""
+def _write_value(index: Any, slot: Any, row: int, at: int) -> int:
+    """Write the last two cells of a row, and its value and name; return where the cells end."""
     rows = carray(_pointer(slot[_ROWS]), (8, MAX_ROWS), np.int64)
-    out, names = _uint8(slot, _TEXT), _uint8(slot, _NAMES)
+    out, nodes, names = _uint8(slot, _TEXT), _uint8(slot, _NODES), _uint8(slot, _NAMES)
     text, label_text = _uint8(index, _TERM_TEXT), _uint8(index, _LABEL_TEXT)
+    result, named = _int64(slot, _RESULT), 0
     value = rows[_FROM, row], rows[_UNTIL, row]
-    named = copied(text, value, names, named)
-    names[named] = 0
-    if rows[_TO, row] == LITERAL:
-        end, is_cut = shortened(text, value[0], value[1])
-        at = short_cell(text, value, out, at)
-        named = copied(text, (value[0], end), names, named + 1)
-        named = dots(names, named) if is_cut else named
-    else:
-        at = cell(text, value, out, at)
-    at = bar(out, at)
+    label = rows[_LABEL_FROM, row], rows[_LABEL_UNTIL, row]
+    held = copied(text, value, nodes, result[_NODES_SIZE])
     if rows[_LABEL, row] >= 0:
-        label = rows[_LABEL_FROM, row], rows[_LABEL_UNTIL, row]
-        end, is_cut = shortened(label_text, label[0], label[1])
+        named = short(label_text, label, names, result[_NAMES_SIZE])
+        at = bar(out, cell(text, value, out, at))
         at = short_cell(label_text, label, out, at)
-        named = copied(label_text, (label[0], end), names, named + 1)
-        named = dots(names, named) if is_cut else named
     else:
-        if rows[_TO, row] != LITERAL:
-            named = copied(text, value, names, named + 1)
+        named = short(text, value, names, result[_NAMES_SIZE])
+        if rows[_TO, row] == LITERAL:
+            at = bar(out, short_cell(text, value, out, at))
+        else:
+            named = copied(text, value, names, result[_NAMES_SIZE])
+            at = bar(out, cell(text, value, out, at))
         out[at] = 0x2D
         at += 1
-    names[named] = 0
-    return at, named + 1
+    nodes[held] = names[named] = 0
+    result[_NODES_SIZE], result[_NAMES_SIZE] = held + 1, named + 1
+    return at
 
 
 @njit(cache=True)
@@ -264,14 +266,15 @@ def _write_rows(index: Any, slot: Any, count: int, shown: int) -> bool:
     rows = carray(_pointer(slot[_ROWS]), (8, MAX_ROWS), np.int64)
     out, result, text = _uint8(slot, _TEXT), _int64(slot, _RESULT), _uint8(index, _TERM_TEXT)
     cell_text, cell_start = _uint8(index, _CELL_TEXT), _int64(index, _CELL_START)
-    at = named = 0
+    at = result[_NODES_SIZE] = result[_NAMES_SIZE] = 0
     for row in range(shown):
         size = rows[_UNTIL, row] - rows[_FROM, row]
         # a literal in quotes would be read once more
         is_quoted = rows[_TO, row] == LITERAL and size > 0 and text[rows[_FROM, row]] == 0x22
         relation = rows[_OF, row]
         needed = 2 * size + cell_start[relation + 1] - cell_start[relation] + 4 * _MARGIN
-        if is_quoted or max(at, named) + needed > OUTPUT_BYTES:
+        longest = max(at, result[_NODES_SIZE], result[_NAMES_SIZE])
+        if is_quoted or longest + needed > OUTPUT_BYTES:
             return False
         out[at], out[at + 1] = 0x7C, 0x20
         at += 2
@@ -279,10 +282,10 @@ def _write_rows(index: Any, slot: Any, count: int, shown: int) -> bool:
             at = _owner(index, slot, rows[_OWNER, row], at)
         at = copied(cell_text, (cell_start[relation], cell_start[relation + 1]), out, at)
         at = bar(out, at)
-        at, named = _write_row(index, slot, row, at, named)
+        at = _write_value(index, slot, row, at)
         out[at], out[at + 1], out[at + 2] = 0x20, 0x7C, 0x0A
         at += 3
-    result[_TEXT_SIZE], result[_NAMES_SIZE] = at, named
+    result[_TEXT_SIZE] = at
     return True
 
 

@@ -112,6 +112,14 @@ def copied(text: Any, bounds: tuple[int, int], out: Any, at: int) -> int:
 
 
 @njit(cache=True)
+def short(text: Any, bounds: tuple[int, int], out: Any, at: int) -> int:
+    """Write at most WIDTH characters of a text as they are; return where the output ends."""
+    end, is_cut = shortened(text, bounds[0], bounds[1])
+    at = copied(text, (bounds[0], end), out, at)
+    return dots(out, at) if is_cut else at
+
+
+@njit(cache=True)
 def bar(out: Any, at: int) -> int:
     """Write what stands between two cells; return where the output ends."""
     out[at], out[at + 1], out[at + 2] = 0x20, 0x7C, 0x20

@@ -56,14 +56,14 @@ def read_arguments(
         found = "missing" if direction is None else quoted([direction])
         raise ToolError(f'direction is {found}; write "outgoing" or "incoming".{hint}')
     way: Direction = "outgoing" if direction == "outgoing" else "incoming"
-    asked = [] if properties is None else _strings(properties, "properties")
+    asked = () if properties is None else _strings(properties, "properties")
     if not asked:
-        return Asked(tuple(names), way, (), 1)
+        return Asked(names, way, (), 1)
     pages = [match for match in map(_PAGE.fullmatch, asked) if match]
     if len(pages) > 1:
         raise ToolError("Ask for one page at a time.")
     kept = tuple(name for name in asked if not _PAGE.fullmatch(name))
-    return Asked(tuple(names), way, kept, int(pages[0][1]) if pages else 1)
+    return Asked(names, way, kept, int(pages[0][1]) if pages else 1)
 
 
 def _nearest_direction(direction: object) -> Literal["outgoing", "incoming"] | None:
@@ -72,10 +72,10 @@ def _nearest_direction(direction: object) -> Literal["outgoing", "incoming"] | N
     return "outgoing" if text[:3] == "out" else "incoming" if text[:3] == "inc" else None
 
 
-def _strings(value: object, name: str) -> list[str]:
+def _strings(value: object, name: str) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
     if listed is None:
-        return []
+        return ()
     try:
         if not isinstance(listed, (list, tuple)):
             raise TypeError
@@ -83,7 +83,7 @@ def _strings(value: object, name: str) -> list[str]:
     except TypeError:
         raise ToolError(f"{name} must be a list of strings, not {quoted([value])}.") from None
     stripped.pop("", None)
-    return list(stripped)
+    return tuple(stripped)
 
 
 def is_same(asked: Asked, arguments: Mapping[str, object]) -> bool:
