@@ -23,13 +23,27 @@ class Tags:
 
     What is observed stands between tags named `observation`. With a chat format the prompt is that
     format's user message and all turns are one assistant message; without, all is plain text.
-    An answer is clean iff nothing but thoughts stands around it.
+    An answer is clean iff nothing but thoughts stands around it. A thought that is not closed hides
+    all that follows; `thinking` are the names of the tags around thoughts.
     """
 
     calls: Mapping[str, str]
     observation: str = "information"
     answer: str = "answer"
     form: chat.ChatFormat | None = None
+    thinking: tuple[str, ...] = THOUGHTS
+
+    def __post_init__(self) -> None:
+        """Raise SettingsError for a name that two tags share or that is no tag's name."""
+        if not self.calls or not self.thinking:
+            raise SettingsError("Tags needs at least one tag for calls and one for thoughts.")
+        names = [*self.calls, self.observation, self.answer, *self.thinking]
+        for name in names:
+            if not re.fullmatch(r"[A-Za-z][\w-]*", name) or names.count(name) > 1:
+                raise SettingsError(
+                    f"{name!r} cannot be a tag here; expected different names of letters, digits, "
+                    f"_ and -, and found {', '.join(names)}."
+                )
 
     @property
     def stops(self) -> tuple[str, ...]:
@@ -72,7 +86,8 @@ class Tags:
 
         Raises SettingsError for what a turn of tags cannot hold.
         """
-        parts = [f"<think>{thought}</think>"] if thought else []
+        tag = self.thinking[0]
+        parts = [f"<{tag}>{thought}</{tag}>"] if thought else []
         for action in actions:
             if isinstance(action, Answer):
                 parts.append(f"<{self.answer}>{action.text}</{self.answer}>")
@@ -98,8 +113,7 @@ class Tags:
 
     @property
     def _thoughts(self) -> re.Pattern[str]:
-        # a thought that is not closed hides all that follows
-        names = "|".join(THOUGHTS)
+        names = "|".join(self.thinking)
         return re.compile(rf"<(?P<thought>{names})>.*?(?:</(?P=thought)>|\Z)", re.DOTALL)
 
     @property

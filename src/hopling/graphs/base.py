@@ -109,3 +109,27 @@ class Retriever(Protocol):
     def retrieve(self, queries: Sequence[str]) -> list[list[Document]]:
         """Return, for each query, the documents found, best first, each of them once."""
         ...
+
+
+class TextNeighbors(Protocol):
+    """A graph of nodes with texts, of which one is read at a time."""
+
+    def __contains__(self, node: object) -> bool:
+        """Return whether this is a node's id."""
+        ...
+
+    def neighbors(self, node: str) -> Sequence[str]:
+        """Return the node's neighbors in a fixed order; none for what is no node."""
+        ...
+
+    def text(self, node: str) -> str:
+        """Return what reading the node reveals."""
+        ...
+
+    def preview(self, node: str) -> str:
+        """Return the beginning of the node's text."""
+        ...
+
+    def name(self, node: str) -> str:
+        """Return what people call the node, its id where that is not known."""
+        ...
