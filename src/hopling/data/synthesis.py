@@ -8,13 +8,13 @@ student meets. [GTA-RAG 3.4, Eq. 14]
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 
 from hopling.data.drafts import Draft, Drafts, Rejected, broken_rule
 from hopling.data.paths import Path, sample_paths
 from hopling.data.teach import KEPT, Traces
 from hopling.environment import Environment
-from hopling.episode import Action, Answer, Call, Ending, Episode, Task
+from hopling.episode import Action, Answer, Call, Encoder, Ending, Episode, Task
 from hopling.errors import SettingsError
 from hopling.graphs.documents import DocumentGraph
 from hopling.policies.scripted import Scripted
@@ -70,7 +70,12 @@ def synthesize(
         paths = [path for _, path in some if path]
         drafts = _ruled(write(paths), paths, graph, classes, questions)
         drafted += [draft.task for draft in drafts]
-        for episode in replayed([draft.task for draft in drafts], environment):
+        episodes = replayed([draft.task for draft in drafts], environment)
+        written = {episode.task.id for episode in episodes}
+        for draft in drafts:
+            if draft.path_id not in written:
+                _count(classes, len(draft.documents), "the dialect cannot write it")
+        for episode in episodes:
             reason = missed(episode)
             is_over = not reason and len(kept) == wanted
             if not is_over:
@@ -80,19 +85,33 @@ def synthesize(
     return Synthesis(Traces(tuple(kept), classes), tuple(drafted))
 
 
-def replayed(tasks: Sequence[Task], environment: Environment) -> list[Episode]:
-    """Return each task played by its own queries and answer. [GTA-RAG 3.4]"""
-    tool = environment.tools[0].name
-    write = environment.dialect.write
-    turns: dict[str, list[str]] = {}
-    for task in tasks:
-        queries, thoughts = task.hints["queries"], task.hints["thoughts"] or [""] * 99
-        calls = [Call(tool, {"query": query}) for query in queries]
-        actions: list[Action] = [*calls, Answer(task.answers[0])]
-        turns[task.id] = [
-            write([action], thought) for action, thought in zip(actions, thoughts, strict=False)
-        ]
-    return rollout(Scripted(turns), environment, tasks)
+def replayed(
+    tasks: Sequence[Task], environment: Environment, encoder: Encoder | None = None
+) -> list[Episode]:
+    """Return each task played by its own queries and answer, as a student would. [GTA-RAG 3.4]
+
+    What it thinks by the way is written too. The first tool is the one that is asked. A task that
+    the dialect cannot write, such as one whose answer holds a tag, is left out.
+    """
+    scripts = {task.id: _script(task, environment) for task in tasks}
+    turns = {id: script for id, script in scripts.items() if script is not None}
+    return rollout(Scripted(turns, encoder), environment, [t for t in tasks if t.id in turns])
+
+
+def _script(task: Task, environment: Environment) -> list[list[str]] | None:
+    """Return the turns of a task's hints, None where the dialect cannot write one."""
+    tool, dialect = environment.tools[0].name, environment.dialect
+    queries, thoughts = task.hints["queries"], task.hints["thoughts"]
+    actions: list[Action] = [Call(tool, {"query": query}) for query in queries]
+    actions.append(Answer(task.answers[0]))
+    script = []
+    for action, thought in zip_longest(actions, thoughts[: len(actions)], fillvalue=""):
+        assert not isinstance(action, str)
+        try:
+            script.append(dialect.pieces(dialect.write([action], thought)))
+        except SettingsError:
+            return None
+    return script
 
 
 def missed(episode: Episode) -> str | None:

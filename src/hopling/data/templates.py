@@ -41,9 +41,13 @@ class _Step:
 
 @dataclass(frozen=True)
 class Templates:
-    """Writes a question for each path of a graph; equal paths and seeds give equal questions."""
+    """Writes a question for each path of a graph; equal paths and seeds give equal questions.
+
+    `backward` says whether triples are read from their end, too.
+    """
 
     graph: DocumentGraph
+    backward: bool = True
     seed: int = 0
 
     def __call__(self, paths: Sequence[Path]) -> Drafts:
@@ -109,7 +113,8 @@ class Templates:
         for head, relation, tail in self.graph.triples_of(document):
             if head != tail and relation.strip():
                 steps.append(_Step(head, relation.strip(), tail, forward=True))
-                steps.append(_Step(tail, relation.strip(), head, forward=False))
+                if self.backward:
+                    steps.append(_Step(tail, relation.strip(), head, forward=False))
         return steps
 
     def _is_only(self, step: _Step) -> bool:
@@ -134,7 +139,7 @@ class Templates:
             step.written(letters[k - 1] if k else start, letters[k]) for k, step in enumerate(chain)
         ]
         known = [start, *names[:-1]]
-        told = [f"{letter} is {name}." for letter, name in zip(letters, names, strict=True)]
+        told = [f"{step.written(*ends)}." for step, *ends in zip(chain, known, names, strict=True)]
         last = self._forms(chain[-1].told)
         return Draft(
             path.id,
