@@ -136,7 +136,9 @@ def push(
     touched, queue = np.zeros(num_nodes, np.int32), np.zeros(room, np.int32)
     found = []
     for nodes, weights in starts:
-        start = (nodes, weights, restart, epsilon)
+        # what reaches a node without edges starts again, which only scales the rest
+        kept = 1 - (1 - restart) * weights[graph.strength[nodes] == 0].sum()
+        start = (nodes, weights, restart, epsilon * kept)
         count = spread(rows, start, (estimate, waiting, queue, touched))
         near = touched[:count]
         if k is None:
@@ -148,9 +150,7 @@ def push(
             size = pick(rows, start, (estimate, near), limit, best)
             scores = Scores(best.nodes[:size], best.values[:size]).top(k)
         estimate[near] = waiting[near] = 0
-        # what reaches a node without edges starts again, which only scales the rest
-        lost = (1 - restart) * weights[graph.strength[nodes] == 0].sum()
-        found.append(Scores(scores.nodes, scores.values / (1 - lost)))
+        found.append(Scores(scores.nodes, scores.values / kept))
     return found
 
 
