@@ -19,6 +19,7 @@ from hopling.dialects import ToolCalls, braced
 from hopling.environment import Environment
 from hopling.episode import Answer, Call, Episode, Task
 from hopling.policies.scripted import Scripted
+from hopling.recipes import cny
 from hopling.recipes import sog_r1 as recipe
 from hopling.rewards import sog_r1, thrift
 from hopling.rollout import rollout
@@ -72,6 +73,10 @@ def sources() -> dict[str, str]:
     for entry in describe(recipe.Settings()):
         for place in PLACE.findall(entry.source):
             found.setdefault(f"SoG-R1 {place}", f"the default of {entry.name}")
+    own = [entry for entry in describe(cny.Settings()) if "." not in entry.name]
+    for entry in own:
+        for place in PLACE.findall(entry.source):
+            found.setdefault(f"CNY {place}", f"the default of {entry.name}")
     return found
 
 

@@ -16,16 +16,15 @@ from typing import Literal
 from rich.console import Console
 
 from hopling.data.text_graphs import Shown
-from hopling.evaluation.controls import METRICS, with_metrics
+from hopling.evaluation.controls import METRICS
 from hopling.evaluation.report import Report
 from hopling.policies.local import LocalModel
 from hopling.recipes.small_walks import PAPER_GRPO, SMALL
 from hopling.recipes.stages import Stages, Tell
 from hopling.recipes.walk_graphs import walked
-from hopling.recipes.walk_tables import show_tables
+from hopling.recipes.walk_tables import judged, show_tables
 from hopling.recipes.walkers import dialect_of, recap_of, traces, walker
-from hopling.rewards import exact_match
-from hopling.rewards.ladder import FULL, REMOVED, RESCALED, ladder
+from hopling.rewards.ladder import FULL, REMOVED, RESCALED, ladder, right_class
 from hopling.settings import setting
 from hopling.training.credit import hindsight
 from hopling.training.grpo import grpo
@@ -54,7 +53,8 @@ class Settings:
     tables: bool = setting(True, "paper 5.3", "Play the controls of the last student as well.")
     limit: int | None = setting(None, "ours", "Evaluate on this many tasks of each graph.")
     max_turns: int = setting(5, "paper Table 9", "Turns, the answer's included, as in the code.")
-    max_new: int = setting(3, "paper Table 9", "Neighbors that a node adds to the frontier.")
+    max_first: int = setting(3, "paper Table 9", "Nodes of the initial frontier at most.")
+    max_new: int = setting(3, "code", "Nodes that a walk adds to the frontier at most.")
     preview_words: int = setting(20, "code", "Words of a preview.")
     text_words: int = setting(120, "code", "Words that a walk reveals.")
     max_tokens: int | None = setting(32_768, "paper Table 9", "Tokens of an episode.")
@@ -78,7 +78,7 @@ def run(settings: Settings, folder: Path, console: Console) -> Report:
         for graph in tests:
             stage, tasks = f"{name}, {graph.graphs[0].name}", graph.tasks("test")
             asked = tasks[: settings.limit]
-            stages.evaluate(stage, policy, graph.world(), asked, judge=with_metrics)
+            stages.evaluate(stage, policy, graph.world(), asked, judge=judged)
 
     # A warm start of ours, for a student too small to follow the prompt: constructed walks.
     def imitate(policy: LocalModel, place: Path, tell: Tell) -> None:
@@ -95,7 +95,7 @@ def run(settings: Settings, folder: Path, console: Console) -> Report:
             labels=mixture.classes,
         )
         reward = ladder(TIERS[settings.reward])
-        goal = Goal(reward, exact_match, metrics=METRICS, credit=(told,) if beta else ())
+        goal = Goal(reward, right_class, metrics=METRICS, credit=(told,) if beta else ())
         run = Practice(place, mixture.tasks("valid"), True, on_step=tell, show=console.print)
         chosen = replace(settings.grpo, seed=settings.grpo.seed + settings.seed)
         tasks = mixture.tasks("train")

@@ -24,6 +24,7 @@ SMALL: dict[str, Any] = {
     "shown": "nothing",
     "stages": "sft,rl",
     "betas": "0,0.03",
+    "max_first": 8,
     "max_new": 8,
     "preview_words": 1,
     "text_words": 24,

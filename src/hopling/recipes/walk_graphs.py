@@ -27,6 +27,9 @@ class Asked(Protocol):
     def max_turns(self) -> int: ...
 
     @property
+    def max_first(self) -> int: ...
+
+    @property
     def max_new(self) -> int: ...
 
     @property
@@ -51,6 +54,7 @@ def walked(asked: Asked, names: Sequence[str], dialect: Tags) -> Walked:
         tuple(graphs),
         dialect,
         asked.max_turns,
+        asked.max_first,
         asked.max_new,
         asked.max_tokens,
         asked.student == TINY,

@@ -6,13 +6,13 @@ from rich.console import Console
 
 from hopling.episode import Task
 from hopling.evaluation.controls import (
+    METRICS,
     by_walks,
     likeliest,
     table_of_settings,
     table_of_walks,
     voted,
     walk_statistics,
-    with_metrics,
 )
 from hopling.evaluation.evaluate import Evaluation, evaluate
 from hopling.policies.local import LocalModel
@@ -20,8 +20,14 @@ from hopling.policies.sampling import Sampling
 from hopling.recipes.prompts.walking import CONTROLS
 from hopling.recipes.stages import Stages
 from hopling.recipes.walks import Walked
+from hopling.rewards.ladder import right_class
 
 SAMPLES = 4  # of self-consistency and best-of-n [CNY 5.3]
+
+
+def judged(evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation by the class that was answered, with the walk's own numbers."""
+    return evaluation.judged_by(right_class, METRICS)
 
 
 def show_tables(
@@ -33,10 +39,10 @@ def show_tables(
     walk = f"{name}, {labeled.name}"
     rows = {"walk": stages.evaluations[walk]}
     for view in CONTROLS:
-        stages.evaluate(f"{walk}: {view}", policy, walked.world(view), tasks, judge=with_metrics)
+        stages.evaluate(f"{walk}: {view}", policy, walked.world(view), tasks, judge=judged)
         rows[view] = stages.evaluations[f"{walk}: {view}"]
     rewired = walked.world(rewired=stages.seed)
-    stages.evaluate(f"{walk}: rewired", policy, rewired, tasks, judge=with_metrics)
+    stages.evaluate(f"{walk}: rewired", policy, rewired, tasks, judge=judged)
     rows["walk, rewired"] = stages.evaluations[f"{walk}: rewired"]
     rows |= _samples(policy, walked, tasks, seed=stages.seed)
     console = stages.console
@@ -52,7 +58,7 @@ def _samples(
     before = policy.sampling
     policy.sampling = Sampling(1.0, 1.0, 0, before.max_turn_tokens)
     world = walked.world("previews")
-    samples = with_metrics(evaluate(policy, world, list(tasks) * SAMPLES, seed=seed))
+    samples = judged(evaluate(policy, world, list(tasks) * SAMPLES, seed=seed))
     policy.sampling = before
     policy.forget()
     return {f"vote of {SAMPLES}": voted(samples), f"best of {SAMPLES}": likeliest(samples)}

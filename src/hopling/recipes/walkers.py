@@ -18,7 +18,6 @@ from hopling.recipes.prompts.walking import View
 from hopling.recipes.students import SMOLLM2, TINY
 from hopling.recipes.walks import Walked
 from hopling.rollout import rollout
-from hopling.tools.walk import Walk
 from hopling.training.recaps import Recap, by_policy, recap_environment
 from hopling.training.tiny import tiny_llama, train_tokenizer
 
@@ -75,7 +74,7 @@ def _script(walked: Walked, task: Task, view: View, rng: Random) -> Iterator[str
 
 
 def _around(walked: Walked, task: Task) -> list[str]:
-    return Walk(walked.labeled(task).graph, walked.max_new).first(task)
+    return walked.tool(walked.labeled(task)).first(task)
 
 
 def walker(

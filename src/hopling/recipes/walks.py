@@ -37,18 +37,14 @@ class Walked:
     graphs: tuple[LabeledGraph, ...]
     dialect: Tags
     max_turns: int
+    max_first: int | None
     max_new: int | None
     max_tokens: int | None
     compact: bool
 
     def world(self, view: View = "walk", *, rewired: int | None = None) -> Environment:
         """Return the environment of a view; with `rewired`, on swapped edges by that seed."""
-        tools = {
-            g.name: Walk(
-                g.graph.rewired(seed=rewired) if rewired is not None else g.graph, self.max_new
-            )
-            for g in self.graphs
-        }
+        tools = {g.name: self.tool(g, rewired) for g in self.graphs}
         told = {
             g.name: Telling(g.classes, self.max_turns, self.compact).prompt(tools[g.name], view)
             for g in self.graphs
@@ -59,6 +55,12 @@ class Walked:
 
         world = Environment(prompt, (Walks(tools),), self.dialect, self.max_turns, self.max_tokens)
         return world if view == "walk" else without_walks(world, prompt)
+
+    def tool(self, labeled: LabeledGraph, rewired: int | None = None) -> Walk:
+        """Return the tool that walks one of the graphs."""
+        graph = labeled.graph
+        chosen = graph if rewired is None else graph.rewired(seed=rewired)
+        return Walk(chosen, self.max_new, self.max_first)
 
     def tasks(self, split: str) -> list[Task]:
         """Return the tasks of a split, of every graph."""
