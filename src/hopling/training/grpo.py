@@ -122,7 +122,7 @@ def _trainer(
         num_iterations=settings.iterations,
         max_steps=settings.steps * settings.updates_per_step,
         save_steps=settings.save_every * settings.updates_per_step,
-        lr_scheduler_type="constant_with_warmup",
+        lr_scheduler_type=settings.schedule,
         warmup_steps=settings.warmup_steps,
         adam_beta2=settings.adam_beta2,
         temperature=settings.temperature,
