@@ -113,10 +113,8 @@ def test_the_best_are_ordered_and_ties_go_to_the_smaller_node() -> None:
         (under,) = push(graph, [seeds_of((5, 1.0))], 2, below=4, restart=0.5)
         assert best.nodes.tolist() == [0, 1, 2]
         assert under.nodes.tolist() == [0, 1]
-    assert Scores(np.asarray([4, 2, 9]), np.asarray([1.0, 1.0, 2.0])).top(2).nodes.tolist() == [
-        9,
-        2,
-    ]
+    tied = Scores(np.asarray([4, 2, 9]), np.asarray([1.0, 1.0, 2.0]))
+    assert tied.top(2).nodes.tolist() == [9, 2]
     assert not len(push(graph, [seeds_of((0, 1.0))], 0, restart=0.5)[0].nodes)
 
 
