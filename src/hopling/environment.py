@@ -6,7 +6,8 @@ is computed from the episode, so one environment serves interleaved episodes and
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
+from functools import lru_cache
+from inspect import Signature, isfunction, signature
 from typing import Any, Protocol, runtime_checkable
 
 from hopling.episode import (
@@ -225,12 +226,19 @@ def _is_answer(actions: Sequence[Action]) -> bool:
 
 def _takes(tool: Tool, episode: Episode, call: Call) -> str | None:
     """Return what is wrong with a call's arguments, None where the tool has a place for each."""
+    takes = _signature(type(tool).__call__) if isfunction(type(tool).__call__) else signature(tool)
     try:
-        signature(tool).bind(episode, **call.arguments)
+        takes.bind(episode, **call.arguments)
     except TypeError as error:
-        takes = ", ".join([*signature(tool).parameters][1:])
-        return f"{tool.name}: {error}. Arguments: {takes}."
+        return f"{tool.name}: {error}. Arguments: {', '.join([*takes.parameters][1:])}."
     return None
+
+
+@lru_cache(maxsize=128)
+def _signature(method: Callable[..., Any]) -> Signature:
+    """Return the signature of a method without its self, read once for each class."""
+    whole = signature(method)
+    return whole.replace(parameters=[*whole.parameters.values()][1:])
 
 
 __all__ = ["BatchedTool", "Call", "Dialect", "Environment", "Tool"]

@@ -152,7 +152,7 @@ def hop(
     from hopling.tools import OneHopSearch
 
     graph = open_graph(folder, languages=_listed(language), console=screen(to_stderr=True))
-    episode = Episode(Task("hop", "", start=tuple(ids)), Prompt(""))
+    episode = Episode(Task("hop", ""), Prompt(""))
     tool = OneHopSearch(graph)
     seen = tool(episode, entities=ids, direction=direction, properties=_listed(properties))
     if as_json:

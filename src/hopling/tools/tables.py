@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 WIDTH = 400  # [ours] characters of a cell, unless a table is too long
 
@@ -51,6 +52,7 @@ def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+@lru_cache(maxsize=1 << 14)  # a graph has few relations, and a call shows many of them
 def row_cells(relation: str, label: str | None, width: int) -> str:
     """Return the cells of a relation in a table of rows."""
     return f"{cell(relation)} | {cell(shortened(label or spelled(relation), width))}"
