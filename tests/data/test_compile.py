@@ -137,6 +137,20 @@ def test_a_tool_that_sums_up_sooner_is_asked_again_sooner():
     assert exact_match(episode) == all_calls_ran(episode) == 1.0
 
 
+def test_named_tasks_are_filtered_at_once_and_the_others_are_probed():
+    """Ours: traces of both kinds leave practice a choice."""
+    tasks = [
+        Task(id, "?", ("m.c",), ("m.p1", "m.p2"), hints={"path": ["country.officials"]})
+        for id in ("a", "b")
+    ]
+    graph, dialect = _offices(crowd=60), ToolCalls()
+    environment = Environment(lambda t: Prompt(t.question), (OneHopSearch(graph),), dialect, 9)
+    compiler = Compiler(graph, dialect, tasks, filtered=frozenset({"b"}))
+    probed, filtered = rollout(compiler, environment, tasks)
+
+    assert [len(_asks(episode)) for episode in (probed, filtered)] == [2, 1]
+
+
 def test_the_filter_discipline_names_the_property_at_once():
     """Ours: a tiny model may skip the probe."""
     task = _path("country.officials", start="m.c", answers=("m.p1", "m.p2"))

@@ -67,7 +67,8 @@ class Compiler:
     """A policy that plays each task by its gold program.
 
     `tasks` are those that it can play, `plan` reads a task's program (`gold_path`, or `gold_query`
-    of `hopling.data.hops`). `max_rows` is how many rows a call of the tool prints. Where no calls
+    of `hopling.data.hops`). `filtered` are the ids of tasks whose calls name their properties at
+    once, whatever the `discipline`. `max_rows` is how many rows a call of the tool prints. Where no calls
     express the program, the turn is an answer that is never right, and `explain` says why.
     """
 
@@ -78,6 +79,7 @@ class Compiler:
     discipline: Discipline = "probe"
     max_rows: int = 50
     max_probe_rows: int | None = None
+    filtered: frozenset[str] = frozenset()
     max_live: int = 64
     encoder: Encoder | None = field(init=False, default=None)
     concurrent: bool = field(init=False, default=False)
@@ -123,9 +125,8 @@ class Compiler:
         self._stuck.pop(view.task_id, None)
         if view.task_id not in self._plans:
             self._plans[view.task_id] = self.plan(self._tasks[view.task_id])
-        reading = Reading(
-            self.graph, self.discipline, self.max_rows, max_probe_rows=self.max_probe_rows
-        )
+        discipline = "filter" if view.task_id in self.filtered else self.discipline
+        reading = Reading(self.graph, discipline, self.max_rows, max_probe_rows=self.max_probe_rows)
         walk = self._plans[view.task_id](reading)
         self._walks[view.key] = _Progress(reading, walk, next(walk))
         return self._walks[view.key]
