@@ -68,8 +68,8 @@ class Compiler:
 
     `tasks` are those that it can play, `plan` reads a task's program (`gold_path`, or `gold_query`
     of `hopling.data.hops`). `filtered` are the ids of tasks whose calls name their properties at
-    once, whatever the `discipline`. `max_rows` is how many rows a call of the tool prints. Where no calls
-    express the program, the turn is an answer that is never right, and `explain` says why.
+    once, whatever the `discipline`. `max_rows` is how many rows a call of the tool prints. Where
+    no calls express the program, the turn is an answer that is never right, and `explain` says why.
     """
 
     graph: Graph
