@@ -56,7 +56,7 @@ def grpo(
     """Train the student's weights in place on its own episodes and return it.
 
     Each step goes to `metrics.jsonl` and its episodes to `episodes.jsonl`. With validation tasks
-    the weights with the best share of correct greedy answers, those at the start included, are the
+    the weights with the best mean reward of greedy episodes, those at the start included, are the
     ones that are kept. A resumed run ends with the weights of an uninterrupted one, provided that
     it gets the student as it was at the start.
     """
@@ -203,7 +203,7 @@ class _Watcher(TrainerCallback):
     def _validate(self, step: int) -> None:
         started, started_cpu = monotonic(), process_time()
         self.valid_row = self.practice.validate()
-        score = self.valid_row["valid_correct"]
+        score = self.valid_row["valid_reward"]
         assert self.trainer.model is not None
         if score is not None:
             self.valid_row["is_best"] = self.best.offer(score, step, self.trainer.model)
