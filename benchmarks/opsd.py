@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/opsd.py
 
-One random Llama plays 4 tasks 8 times each. Prompts, turns, previews and recaps have the sizes of
+One random Llama plays 2 tasks 8 times each. Prompts, turns, previews and recaps have the sizes of
 CNY's training (120-word texts, three previews of 20 words, recaps of 32 words; one episode in five
 walks twice) and tokens come from a script (the model computes them, then the script's are taken),
 so every way reads, samples and trains on the same ones. Times are CPU seconds of this process, the
@@ -40,7 +40,7 @@ from hopling.training.prefixes import SpanScores
 from hopling.training.recaps import Recap, by_policy, first_words
 from hopling.training.settings import GRPO, OPSD
 
-STEPS, TASKS, GROUP, MICRO = 3, 4, 8, 16
+STEPS, TASKS, GROUP, MICRO = 2, 2, 8, 16
 TEXT, PREVIEW, THOUGHT, RECAP = 120, 20, 30, 32  # words
 END = "<end>"
 RNG = random.Random(0)

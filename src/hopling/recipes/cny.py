@@ -3,7 +3,7 @@
 Call Neighbours Yourself: GRPO on the ladder of rewards, and OPSD, which judges a walk again once it
 is known where it led. Defaults are the paper's where it has them.
 
-    hopling run cny --train citeseer,pubmed --test cora --data FOLDER
+    hopling run cny --train wn18rr,wikispeedia --test fb15k237 --data FOLDER
     hopling run cny --scale small
 """
 

@@ -1,14 +1,23 @@
 """The graphs of CNY's recipe, cut to what its settings show of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from hopling.data.text_graphs import Shown, labeled_graph
+from hopling.data.text_graphs import LabeledGraph, Shown, labeled_graph
+from hopling.data.text_sets import explagraphs, freebase, wikispeedia, wordnet
 from hopling.dialects.tags import Tags
 from hopling.recipes.students import TINY
 from hopling.recipes.walks import Walked
+
+# read from the folder of that name below `data`
+PUBLISHED: Mapping[str, Callable[[Path], LabeledGraph]] = {
+    "wikispeedia": wikispeedia,
+    "wn18rr": wordnet,
+    "fb15k237": freebase,
+    "explagraphs": explagraphs,
+}
 
 
 class Asked(Protocol):
@@ -43,13 +52,19 @@ class Asked(Protocol):
 
 
 def walked(asked: Asked, names: Sequence[str], dialect: Tags) -> Walked:
-    """Return the named graphs as these settings show them."""
+    """Return the named graphs, published or of the folder's own, as these settings show them."""
     folder = Path(asked.data) if asked.data else None
     graphs = []
     for name in names:
-        found = labeled_graph(name, folder=folder, shown=asked.shown)
-        cut = replace(found.graph, preview_words=asked.preview_words, text_words=asked.text_words)
-        graphs.append(replace(found, graph=cut))
+        if name in PUBLISHED:
+            found = PUBLISHED[name](Path(asked.data) / name)
+        else:
+            found = labeled_graph(name, folder=folder, shown=asked.shown)
+        if found.graph.preview_words:  # previews that are names stay so
+            cuts = (asked.preview_words, asked.text_words)
+            graph = replace(found.graph, preview_words=cuts[0], text_words=cuts[1])
+            found = replace(found, graph=graph)
+        graphs.append(found)
     return Walked(
         tuple(graphs),
         dialect,

@@ -81,4 +81,4 @@ class Walked:
 
 def graph_name(task: Task) -> str:
     """Return the name of the graph that a task is about."""
-    return task.id.rpartition("/")[0]
+    return task.id.partition("/")[0]

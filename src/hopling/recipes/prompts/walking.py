@@ -27,7 +27,10 @@ You cannot walk. Answer at once with <answer>CLASS</answer>, for example \
 
 @dataclass(frozen=True)
 class Telling:
-    """How a task is put: which classes there are, and whether in words or as a tiny model reads."""
+    """How a task is put: which classes there are, and whether in words or as a tiny model reads.
+
+    Without classes the question holds its own choices, as those about edges do. [CNY App. D.4]
+    """
 
     classes: tuple[str, ...]
     max_turns: int
@@ -44,11 +47,16 @@ class Telling:
                 return Prompt("\n".join([task.question, " ".join(self.classes), *lines, ask]))
             how = HOW if view == "walk" else NOW
             told = how.format(
-                example=around[0] if around else "17", label=self.classes[0], turns=self.max_turns
+                example=around[0] if around else "17",
+                label=self.classes[0] if self.classes else "0",
+                turns=self.max_turns,
             )
-            parts = [
+            asked = [
                 "Which class does the target belong to?",
                 f"Classes: {', '.join(self.classes)}",
+            ]
+            parts = [
+                *(asked if self.classes else ["Choose one of the numbered answers."]),
                 f"Target: {task.question}",
                 *(["Neighbors:", *lines] if lines else []),
                 told,
