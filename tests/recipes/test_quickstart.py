@@ -47,6 +47,13 @@ def test_stages_can_be_left_out(tmp_path: Path) -> None:
     assert list(report.numbers["stages"]) == ["Base", "SFT"]
 
 
+def test_the_closed_book_is_a_row_of_its_own(tmp_path: Path) -> None:
+    """Issue 2: what the weights know without the tool, asked for by a flag."""
+    report = played(tmp_path, stages=(), closed_book=True)
+    assert list(report.numbers["stages"]) == ["Closed book", "Base"]
+    assert report.stages["Closed book"].mean("calls").value == 0
+
+
 def test_every_default_says_where_it_comes_from() -> None:
     """PAPERS.md: each default is tagged paper, code or ours."""
     assert untagged(sog_r1.Settings) == []

@@ -5,13 +5,15 @@ to a scale by name, and `SWEEP` names a setting of which a comma list is run val
 """
 
 import ast
+import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -20,6 +22,7 @@ from rich.console import Console
 
 from hopling.apps.flags import with_flags
 from hopling.apps.tables import print_json, print_rows, screen
+from hopling.data.estimate import Estimate
 from hopling.episode import Ending, Episode
 from hopling.errors import SettingsError, nearest
 from hopling.evaluation.console import safe, show_episode, table
@@ -43,6 +46,7 @@ class Running:
     config: str | None = setting(None, "ours", "TOML or JSON file of settings.")
     scale: str | None = setting(None, "ours", "A scale of the recipe, such as small.")
     resume: bool = setting(False, "ours", "Go on where the folder's run was stopped.")
+    estimate: bool = setting(False, "ours", "Print what the teacher would cost, and stop.")
     json: bool = setting(False, "ours", "Print the report as JSON.")
     help: bool = setting(False, "ours", "Show the recipe's settings, with sources.")
 
@@ -71,13 +75,20 @@ def run(
     if settings.help:
         _print_settings(recipe, module, jobs[0].settings)
         return
-    _refuse_folders(jobs, resume=settings.resume)
-    console = screen(to_stderr=settings.json)
+    if settings.estimate:
+        _estimate(recipe, jobs, as_json=settings.json)
+        return
+    # under torchrun the first process writes and speaks for all
+    is_first = os.environ.get("RANK", "0") == "0"
+    console = screen(to_stderr=settings.json) if is_first else Console(quiet=True)
+    if is_first:
+        _refuse_folders(jobs, resume=settings.resume)
     reports: dict[Path, Report] = {}
     try:
         for job in jobs:
             reports[job.folder] = module.run(job.settings, job.folder, console)
-            _show(reports[job.folder], job.folder, console)
+            if is_first:
+                _show(reports[job.folder], job.folder, console)
     except KeyboardInterrupt:
         again = resume_command(recipe, context.args, settings)
         print(f"\nStopped. To go on:\n  {again}", file=sys.stderr)
@@ -85,7 +96,7 @@ def run(
     if len(jobs) > 1:
         for folder, report in reports.items():
             console.print(safe(f"{folder}:"), table(report))
-    if settings.json:
+    if settings.json and is_first:
         numbers = [report.numbers for report in reports.values()]
         print_json(numbers if len(jobs) > 1 else numbers[0])
 
@@ -173,6 +184,28 @@ def _without_secrets(row: Mapping[str, Any]) -> dict[str, object]:
         for name, value in row.items()
         if not (isinstance(value, str) and "***" in value)
     }
+
+
+def _estimate(recipe: str, jobs: Sequence[_Job], *, as_json: bool) -> None:
+    from hopling.recipes.questions import estimate
+    from hopling.recipes.traces import Asked
+
+    found: dict[str, Estimate] = {}
+    for job in jobs:
+        if not isinstance(job.settings, Asked):
+            raise SettingsError(f"recipe {recipe!r} has no teacher whose cost could be told.")
+        with TemporaryDirectory() as folder:
+            console = screen(to_stderr=True)
+            found[job.folder.name] = estimate(job.settings, Path(folder), console)
+    if as_json:
+        print_json({name: asdict(one) for name, one in found.items()})
+        return
+    heads = ("run", "requests", "tokens read", "tokens written", "cost")
+    rows = [
+        (name, f"{one.requests:,}", f"{one.read:,}", f"{one.written:,}", f"{one.cost:,.2f}")
+        for name, one in found.items()
+    ]
+    print_rows(heads, rows)
 
 
 def _refuse_folders(jobs: Sequence[_Job], *, resume: bool) -> None:

@@ -2,34 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from rich.console import Console
 
 from hopling.data.benchmarks import Benchmark, benchmark
+from hopling.data.estimate import Estimate
 from hopling.data.movie_graph import build_movies
 from hopling.data.tasks import relabeled
 from hopling.episode import Task
 from hopling.errors import SettingsError
 from hopling.graphs import HopIndex, SparqlEndpoint
 from hopling.recipes.stages import Stages
-from hopling.recipes.traces import WALKED
-
-
-class Asked(Protocol):
-    """The settings that say what is asked, on which graph."""
-
-    @property
-    def benchmark(self) -> str: ...
-
-    @property
-    def data(self) -> str: ...
-
-    @property
-    def graph(self) -> str: ...
-
-    @property
-    def hops(self) -> tuple[int, ...]: ...
+from hopling.recipes.traces import WALKED, Asked, estimated
 
 
 def questions_and_graph(
@@ -45,7 +29,7 @@ def questions_and_graph(
         namespace = "" if name in WALKED else "http://rdf.freebase.com/ns/"
         graph: HopIndex | SparqlEndpoint = SparqlEndpoint(where, namespace=namespace)
     elif name == "movies" and not where:
-        graph = HopIndex.open(_movies(stages.folder, stages.console))
+        graph = HopIndex.open(stages.shared(lambda: _movies(stages.folder, stages.console)))
     elif not where:
         raise SettingsError(
             f"benchmark {name!r} needs its graph: --graph with the folder that `hopling graph "
@@ -62,6 +46,16 @@ def questions_and_graph(
     splits = (found.train, found.valid, found.test, found.unseen)
     train, valid, test, unseen = map(chosen, splits)
     return Benchmark(train, valid, test, unseen, found.dropped), graph
+
+
+def estimate(asked: Asked, folder: Path, console: Console) -> Estimate:
+    """Return what the teacher is expected to take, without asking it.
+
+    `folder` gets the graph of the movies, if they are asked.
+    """
+    stages = Stages(folder, asked, console, seed=0)
+    found, graph = questions_and_graph(asked, stages)
+    return estimated(asked, graph, found.train[: asked.pool])
 
 
 def _movies(folder: Path, console: Console) -> Path:

@@ -7,18 +7,20 @@ fine-tuning on them, then GRPO against the live graph. Defaults are the paper's 
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from hopling.environment import Environment
+from hopling.evaluation.evaluate import closed_book
 from hopling.evaluation.report import Report
 from hopling.policies.local import LocalModel
 from hopling.recipes.questions import questions_and_graph
 from hopling.recipes.small import SMALL
 from hopling.recipes.stages import Stages, Tell
 from hopling.recipes.students import new_student
-from hopling.recipes.traces import Name, taught
+from hopling.recipes.traces import Asked, taught
 from hopling.rewards import exact_match, sog_r1
 from hopling.settings import setting
 from hopling.tools import OneHopSearch
@@ -27,6 +29,7 @@ from hopling.training.grpo import grpo
 from hopling.training.practice import Goal
 from hopling.training.practice import Run as Practice
 from hopling.training.preview import preview
+from hopling.training.processes import Processes
 from hopling.training.selection import undecided
 from hopling.training.settings import GRPO, SFT
 from hopling.training.sft import sft
@@ -36,25 +39,17 @@ SWEEP = "pool"  # the paper's Figure 2: --pool 500,1000,2000
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What is learned on which graph, and how."""
+class Settings(Asked):
+    """What is learned, and how; what is asked and who teaches stands in `Asked`."""
 
-    benchmark: Name = setting("cwq", "paper 5.1", "webqsp, cwq, grailqa, metaqa or movies.")
-    data: str = setting("", "ours", "Folder with the benchmark's files.")
-    graph: str = setting("", "ours", "Folder of a hop index, or a SPARQL endpoint's URL.")
-    student: str = setting("meta-llama/Llama-3.1-8B-Instruct", "paper 5.1", "Or smollm2, tiny.")
-    teacher: str = setting("", "ours", "A served model's name; empty compiles the gold programs.")
-    teacher_url: str = setting("http://localhost:8000/v1", "ours", "Where the teacher answers.")
     stages: tuple[str, ...] = setting(("sft", "rl"), "paper 5.3", "sft; rl; or sft,rl.")
     rl_only: bool = setting(False, "paper 5.3", "Train a second student by RL alone as well.")
-    hops: tuple[int, ...] = setting((), "ours", "Ask only questions of so many hops; () asks all.")
-    pool: int | None = setting(None, "paper 5.5", "Train on this many questions.")
+    closed_book: bool = setting(False, "ours", "Also ask the untrained student without the tool.")
     traces: int | None = setting(None, "ours", "SFT imitates this many traces; RL plays all tasks.")
     valid: int = setting(300, "paper 5.1", "Validation questions.")
     test: int | None = setting(None, "ours", "Evaluate on this many test questions.")
     max_rows: int = setting(50, "paper 4.1", "Rows that Search shows before it sums up.")
     max_probe_rows: int | None = setting(None, "ours", "The same for calls without properties.")
-    max_turns: int = setting(15, "paper App. B", "Turns of an episode, the answer's included.")
     max_tokens: int | None = setting(32_768, "paper App. B", "Tokens of an episode.")
     penalty: float = setting(0.05, "paper 5.1", "What each call beyond the free ones costs.")
     known: int | None = setting(
@@ -69,18 +64,21 @@ class Settings:
 
 def run(settings: Settings, folder: Path, console: Console) -> Report:
     """Train and evaluate the student, resuming what the folder holds, and return the report."""
-    stages = Stages(folder, settings, console, seed=settings.seed)
+    stages = Stages(folder, settings, console, seed=settings.seed, processes=Processes())
     asked, graph = questions_and_graph(settings, stages)
     test = (*asked.test[: settings.test], *asked.unseen[: settings.test])
     search = OneHopSearch(graph, settings.max_rows, max_probe_rows=settings.max_probe_rows)
 
     # Stage 1: whoever knows the gold program walks it with the student's own tool [4.2].
-    traces = taught(settings, search, asked.train[: settings.pool], record=folder / "traces.jsonl")
+    pool, record = asked.train[: settings.pool], folder / "traces.jsonl"
+    traces = stages.shared(lambda: taught(settings, search, pool, record=record))
     console.print(traces.table(), markup=False)
     student = new_student(settings.student, traces.kept, seed=settings.seed)
     world = Environment(
         student.prompt(graph), (search,), student.dialect, settings.max_turns, settings.max_tokens
     )
+    if settings.closed_book:
+        stages.evaluate("Closed book", student.policy, closed_book(world), test)
     stages.evaluate("Base", student.policy, world, test)
 
     # Stage 2: the student imitates the traces, without the program [4.3].
@@ -99,9 +97,8 @@ def run(settings: Settings, folder: Path, console: Console) -> Report:
         tasks = [trace.task for trace in traces.kept]
         if settings.known:
             some, copies = tasks[: settings.known], settings.grpo.group_size // 2
-            tasks = undecided(
-                policy, world, some, correct=exact_match, copies=copies, seed=settings.seed
-            )
+            picked = partial(undecided, policy, world, some, correct=exact_match, copies=copies)
+            tasks = stages.shared(partial(picked, seed=settings.seed))
         run = Practice(place, valid, resume=True, on_step=tell, show=console.print)
         chosen = replace(settings.grpo, seed=settings.grpo.seed + settings.seed)
         grpo(policy, world, tasks=tasks, goal=goal, settings=chosen, run=run)

@@ -21,21 +21,35 @@ from hopling.evaluation.report import Report
 from hopling.evaluation.run import Run, manifest
 from hopling.policies.local import LocalModel
 from hopling.progress import progress
+from hopling.training.processes import Processes
 
 Tell = Callable[[Mapping[str, Any]], None]
 Learn = Callable[[LocalModel, Path, Tell], None]
 
 
 class Stages:
-    """A run folder in which each stage is done once; a killed run goes on where it stopped."""
+    """A run folder in which each stage is done once; a killed run goes on where it stopped.
 
-    def __init__(self, folder: Path, settings: object, console: Console, *, seed: int) -> None:
-        if os.environ.get("WORLD_SIZE", "1") != "1":
+    With `processes`, training is divided among them, and the first does the rest. Without, more
+    than one is refused.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: object,
+        console: Console,
+        *,
+        seed: int,
+        processes: Processes | None = None,
+    ) -> None:
+        if processes is None and os.environ.get("WORLD_SIZE", "1") != "1":
             raise SettingsError(
-                "a recipe plays and evaluates in one process; under torchrun call sft() and grpo() "
-                "from a script, as docs/scale.md shows."
+                "this recipe is for one process; under torchrun call sft() and grpo() from a "
+                "script, as docs/scale.md shows."
             )
-        self.run = Run(folder, settings)
+        self.shared = (processes or Processes()).shared
+        self.run = self.shared(lambda: Run(folder, settings))
         self.settings, self.console, self.seed = settings, console, seed
         self.evaluations: dict[str, Evaluation] = {}
 
@@ -50,14 +64,18 @@ class Stages:
         `how` gets the policy, a folder in which it resumes, and a function that is told of steps.
         """
         place = self.run.checkpoint(stage)
-        if self.run.done(stage) is not None:
+        if self.shared(lambda: self.run.done(stage)) is not None:
             policy.model.load_state_dict(LocalModel.load(place).model.state_dict())
             return
         with progress(stage, self.console, unit="steps") as advance:
             work = self.folder / "training" / stage
             how(policy, work, lambda row: advance(row["step"], row["of"]))
-        policy.save(place)
-        self.run.mark(stage)
+
+        def keep() -> None:
+            policy.save(place)
+            self.run.mark(stage)
+
+        self.shared(keep)
 
     def evaluate(
         self,
@@ -70,6 +88,14 @@ class Stages:
     ) -> None:
         """Play the tasks greedily and keep the scores, as judged, for the report."""
         policy.sampling = replace(policy.sampling, temperature=0.0, top_p=1.0, top_k=0)
+        self.evaluations[stage] = self.shared(
+            lambda: judge(self._evaluated(stage, policy, environment, tasks))
+        )
+        policy.forget()
+
+    def _evaluated(
+        self, stage: str, policy: LocalModel, environment: Environment, tasks: Sequence[Task]
+    ) -> Evaluation:
         ended = 0
         with progress(f"Evaluating {stage}", self.console, unit="tasks") as advance:
 
@@ -79,15 +105,16 @@ class Stages:
                 advance(ended, len(tasks))
 
             log = EpisodeLog(self.run.episodes, stage=stage)
-            found = evaluate(policy, environment, tasks, seed=self.seed, log=log, on_end=count)
-            self.evaluations[stage] = judge(found)
-        policy.forget()
+            return evaluate(policy, environment, tasks, seed=self.seed, log=log, on_end=count)
 
     def report(self, title: str, graph: object) -> Report:
         """Return the report of what was evaluated; it is also in the folder.
 
         `graph` is what was searched; its `graph_hash` goes to the manifest, if it has one.
         """
+        return self.shared(lambda: self._reported(title, graph))
+
+    def _reported(self, title: str, graph: object) -> Report:
         row = manifest(
             self.settings,
             seed=self.seed,

@@ -4,6 +4,7 @@ Nothing here knows a loss, an episode or a task.
 """
 
 import json
+import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,13 +21,18 @@ from trl.trainer import utils as trl_models
 
 from hopling import records
 from hopling.errors import SettingsError
+from hopling.training.processes import refuse_split_weights
 from hopling.training.settings import GRPO, SFT
 
 Row = dict[str, Any]
 
 
 def common_arguments(settings: SFT | GRPO, output_dir: Path) -> dict[str, Any]:
-    """Return the arguments that both trainers give to transformers."""
+    """Return the arguments that both trainers give to transformers.
+
+    Raises SettingsError for a precision that is not there and for weights that would be split.
+    """
+    refuse_split_weights(os.environ)
     gpu = torch.cuda.is_available()
     bf16 = gpu and torch.cuda.is_bf16_supported() and settings.precision != "fp32"
     if settings.precision == "bf16" and not bf16:

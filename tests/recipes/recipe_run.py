@@ -1,0 +1,39 @@
+"""A script for test_processes: the quickstart at a size for tests, or one that cannot begin.
+
+torchrun --nproc_per_node 2 recipe_run.py FOLDER [missing graph]
+"""
+
+import io
+import sys
+from pathlib import Path
+
+import torch.distributed as dist
+from accelerate import PartialState
+from rich.console import Console
+
+from hopling.recipes import quickstart
+from hopling.settings import load
+
+SIZE = {
+    "pool": 40,
+    "valid": 4,
+    "test": 4,
+    "sft": {"max_steps": 3, "learning_rate": 1e-4},
+    "grpo": {"steps": 1, "batch_size": 2, "minibatch_size": 2, "valid_every": 1},
+}
+
+
+def main(folder: Path, graph: str = "") -> None:
+    """Run the recipe as each of the processes that torchrun started, or as the only one."""
+    processes = PartialState(cpu=True).num_processes
+    settings = load(
+        quickstart.Settings,
+        SIZE | {"graph": graph, "grpo.micro_batch_size": 8 // processes},
+    )
+    quickstart.run(settings, folder, Console(file=io.StringIO()))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])
+    if dist.is_initialized():
+        dist.destroy_process_group()
