@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hopling.errors import DataError, SettingsError
-from hopling.graphs import HopIndex, build_index
+from hopling.graphs import BuildSettings, HopIndex, build_index
 
 Write = Callable[[str, str], Path]
 NS = "http://t.example/"
@@ -31,7 +31,7 @@ def test_a_bad_line_is_named_by_file_line_and_rule(write: Write, tmp_path: Path)
 def test_bad_lines_left_out_are_counted_and_kept(write: Write, tmp_path: Path) -> None:
     """BUGS.md B10: opt-in skip with a counted, saved list."""
     source = write("dump.nt", LINE + BAD + LINE)
-    report = build_index(source, tmp_path / "index", strict=False)
+    report = build_index(source, tmp_path / "index", settings=BuildSettings(strict=False))
     assert report.triples == 1
     assert report.bad_lines == {"an IRI holds a character that is not allowed": 1}
     saved = (tmp_path / "index" / "bad_lines.tsv").read_text()

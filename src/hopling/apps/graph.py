@@ -57,7 +57,7 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build a graph that can be searched at once from N-Triples or TSV (head, relation, tail)."""
-    from hopling.graphs.build import build_index
+    from hopling.graphs.build import BuildSettings, build_index
     from hopling.graphs.hop_index import HopIndex
     from hopling.graphs.terms import LABEL_PREDICATES
 
@@ -79,7 +79,7 @@ def build(
             settings.out,
             namespace=settings.namespace,
             labels=labels,
-            strict=settings.strict,
+            settings=BuildSettings(strict=settings.strict),
             on_progress=advance,
         )
     index = HopIndex.open(settings.out, languages=settings.language)

@@ -6,7 +6,7 @@
 from typing import TYPE_CHECKING
 
 from hopling.graphs.base import Direction, Edge, Graph
-from hopling.graphs.build import build_index
+from hopling.graphs.build import BuildSettings, build_index
 from hopling.graphs.hop_index import HopIndex
 from hopling.graphs.layout import LoadReport
 from hopling.graphs.terms import Term
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hopling.graphs.sparql import Connection, SparqlEndpoint
 
 __all__ = [
+    "BuildSettings",
     "Connection",
     "Direction",
     "Edge",
