@@ -169,11 +169,12 @@ def open_tasks(
     made: dict[str, list[Task]] = defaultdict(list)
     for split, own in tasks.items():
         for task in own:
-            around = _surroundings(graph, task.start, hops, max_nodes=max_nodes, limit=max_edges)
+            topics = [node for node in graph.resolve(task.start) if node is not None]
+            around = _surroundings(graph, topics, hops, max_nodes=max_nodes, limit=max_edges)
             labels = graph.labels(list(around))
             names = {node: label or node for node, label in zip(around, labels, strict=True)}
-            root = disjoint.add(names, around, first=[n for n in task.start if n in around])
-            gold = {*task.answer_ids, *task.answers}
+            root = disjoint.add(names, around, first=topics)
+            gold = {*graph.resolve(task.answer_ids), *task.answers}
             reachable = any(node in gold or names[node] in gold for node in around)
             hints = {**task.hints, "reachable": reachable}
             moved = replace(task, id=f"{name}/{task.id}", start=(root,), hints=hints)
@@ -186,7 +187,7 @@ def _surroundings(
 ) -> dict[str, list[tuple[str, str]]]:
     """Return the nodes near the start, nearest first, each with its relations among them."""
     edges: list[Triple] = []
-    held = dict.fromkeys(node for node in start if graph.resolve([node])[0])
+    held = dict.fromkeys(start)
     newest = list(held)
     for _ in range(hops):
         found: dict[str, None] = {}
