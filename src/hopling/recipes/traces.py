@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from zlib import crc32
 
 from hopling.data.compile import Compiler, gold_path
 from hopling.data.estimate import Estimate, Habits, estimate
@@ -46,6 +47,7 @@ class Asked:
     hops: tuple[int, ...] = setting((), "ours", "Ask only questions of so many hops; () asks all.")
     pool: int | None = setting(None, "paper 5.5", "Train on this many questions.")
     max_turns: int = setting(15, "paper App. B", "Turns of an episode, the answer's included.")
+    filtered: float = setting(0.0, "ours", "Share of compiled traces that name properties at once.")
 
 
 def taught(asked: Asked, search: OneHopSearch, tasks: Sequence[Task], *, record: Path) -> Traces:
@@ -73,6 +75,7 @@ def taught(asked: Asked, search: OneHopSearch, tasks: Sequence[Task], *, record:
             gold_path if asked.benchmark in WALKED else gold_query,
             max_rows=search.max_rows,
             max_probe_rows=search.max_probe_rows,
+            filtered=frozenset(t.id for t in tasks if _place(t.id) < asked.filtered),
         )
         prompt = compact(graph)
     world = Environment(prompt, (search,), dialect, asked.max_turns)
@@ -90,6 +93,11 @@ def estimated(asked: Asked, graph: Graph, tasks: Sequence[Task]) -> Estimate:
         )
     price = _price(asked) or Price(0.0, 0.0)
     return estimate(tasks, _prompt(asked, graph), price, habits=Habits())
+
+
+def _place(id: str) -> float:
+    """Return where an id falls in [0, 1), the same in every run and whatever the other tasks."""
+    return crc32(id.encode()) / 2**32
 
 
 def _prompt(asked: Asked, graph: Graph) -> Callable[[Task], Prompt]:
