@@ -59,6 +59,17 @@ def test_documents_that_share_an_entity_without_triples_give_no_question():
     assert draft == Rejected("no triples lead from document to document")
 
 
+def test_a_triple_that_says_nothing_is_not_asked():
+    """Ours: what spaCy's extractor joins for lack of a verb."""
+    said = {"f": ("Kismet", "mentioned with", "Ann Lee"), "p": ("Ann Lee", "was born in", "Oslo")}
+    documents = [Document(id, triple[0], " ".join(triple)) for id, triple in said.items()]
+    extractions = [Extraction(id, triples=(Triple(*triple),)) for id, triple in said.items()]
+    graph = DocumentGraph.build(documents, extractions)
+    path = Path(("f", "p"), (("Ann Lee",),))
+    assert Templates(graph)([path]) == [Rejected("no triples lead from document to document")]
+    assert isinstance(Templates(graph, vague=())([path])[0], Draft)
+
+
 def test_two_spellings_of_one_thing_join_documents():
     """GTA-RAG 3.2: synonymy edges; each document is asked for in the form that was read before."""
     extractions = [

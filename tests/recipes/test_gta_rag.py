@@ -26,10 +26,10 @@ from small_corpus import corpus, world
 
 SIZE: dict[str, Any] = {
     "trajectories": 12,
-    "held_out": 4,
+    "held_out": 2,
     "max_paths": 400,
     "warm": 12,
-    "sft": {"max_steps": 3},
+    "sft": {"max_steps": 2},
     "stage1": {"steps": 1, "batch_size": 2, "minibatch_size": 2, "micro_batch_size": 10},
     "stage2": {"steps": 1, "batch_size": 2, "minibatch_size": 2, "micro_batch_size": 10},
 }
@@ -61,11 +61,11 @@ def test_a_run_reports_every_stage_and_is_not_played_twice(
     names = ["Start", "GTA-RAG I", "GTA-RAG II", "tgr I", "tgr II"]
     stages = report.numbers["stages"]
     assert list(stages) == [stage for name in names for stage in (name, f"{name}, test")]
-    assert stages["Start"]["num_tasks"] == 4
+    assert stages["Start"]["num_tasks"] == 2
     assert "complete_chain" in stages["Start"]["means"]
     assert "complete_chain" not in stages["GTA-RAG II, test"]["means"]
     assert [line[:10].strip() for line in printed.splitlines()[-5:]] == names
-    assert "12 tasks to train on, 4 held out." in printed
+    assert "12 tasks to train on, 2 held out." in printed
 
     num_episodes = len(records.read(tmp_path / "run" / "episodes.jsonl"))
     again, _ = _played(tmp_path / "run", monkeypatch, **how)

@@ -43,11 +43,13 @@ class _Step:
 class Templates:
     """Writes a question for each path of a graph; equal paths and seeds give equal questions.
 
-    `backward` says whether triples are read from their end, too.
+    `backward` says whether triples are read from their end, too. Triples whose relation is in
+    `vague` say nothing that can be asked.
     """
 
     graph: DocumentGraph
     backward: bool = True
+    vague: tuple[str, ...] = ("mentioned with",)  # of extract_spacy
     seed: int = 0
 
     def __call__(self, paths: Sequence[Path]) -> Drafts:
@@ -111,7 +113,7 @@ class Templates:
     def _steps(self, document: str) -> list[_Step]:
         steps = []
         for head, relation, tail in self.graph.triples_of(document):
-            if head != tail and relation.strip():
+            if head != tail and relation.strip() and relation.strip() not in self.vague:
                 steps.append(_Step(head, relation.strip(), tail, forward=True))
                 if self.backward:
                     steps.append(_Step(tail, relation.strip(), head, forward=False))
