@@ -16,6 +16,7 @@ from hopling.apps.documents import (
 )
 from hopling.apps.flags import AsJson, with_flags
 from hopling.apps.tables import print_json, print_pairs, print_rows, screen
+from hopling.apps.texts import texts
 from hopling.apps.world import MOVIES, open_graph
 from hopling.errors import SettingsError
 from hopling.progress import progress
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from hopling.graphs.layout import LoadReport
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app.command()(texts)
 
 Folder = Annotated[
     str, typer.Argument(help=f"Folder of a graph, an endpoint's URL, or {MOVIES}, the shipped one.")
