@@ -199,14 +199,9 @@ class HopIndex:
         return [self._term(place) for place in places][:limit]
 
     def is_mediator(self, node: str) -> bool:
-        """Return whether the node only ties others together: no label, and two edges or more.
-
-        In a graph without any label no node is one.
-        """
+        """Return whether the node only ties others together, by the rule of its building."""
         place = self._place(node)
-        if place < 0 or not self._report.labelled or self._label(place) is not None:
-            return False
-        return sum(self._degree(place, direction) for direction in self._runs) > 1
+        return place >= 0 and self._arrays["term_mediator"][place] == 1
 
     def nodes(self) -> Iterator[str]:
         """Yield every entity's id, sorted."""

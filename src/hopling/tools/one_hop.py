@@ -278,6 +278,8 @@ def _summary_text(lines: str, num_rows: int, shown: tuple[int, int, int], page: 
 
 
 def _added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    if len(counts) == 1:
+        return dict(counts[0])
     totals: dict[str, int] = {}
     for one in counts:
         for relation, count in one.items():
