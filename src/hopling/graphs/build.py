@@ -106,7 +106,7 @@ def _built(
     on_progress: OnProgress | None,
     seed: int,
 ) -> LoadReport:
-    budget = settings.memory_mib << 20
+    budget = int(settings.memory_mib * (1 << 20))
     with ExitStack() as stack:
         rejects = None
         if not settings.strict:

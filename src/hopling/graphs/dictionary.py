@@ -6,7 +6,6 @@ entities before literals before relations, literals by suffix.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from zlib import crc32
 
 import numpy as np
@@ -95,7 +94,6 @@ def _distinct(collector: Collector, part: int, rank: np.ndarray, used: np.ndarra
     collector.terms.remove(part)
     collector.term_texts.remove(part)
     sizes = rows["size"].astype(np.int64)
-    start = np.cumsum(sizes) - sizes
     order = np.argsort(rows["hash"], kind="stable")
     hashes, checks = rows["hash"][order], rows["check"][order]
     is_first = np.ones(len(rows), bool)

@@ -132,10 +132,11 @@ class ArrayFile:
 
     def append(self, values: np.ndarray) -> None:
         """Add values, converted to the array's type."""
-        data = np.ascontiguousarray(values, self._dtype)
+        array = np.ascontiguousarray(values, self._dtype)
+        data = array.data.cast("B") if len(array) else b""
         self._crc = crc32(data, self._crc)
         self._file.write(data)
-        self.length += len(data)
+        self.length += len(array)
 
     def close(self) -> None:
         """Close the file; without `finish` it stays cut."""

@@ -191,8 +191,8 @@ def _hash_parts(text: Any, table: Any, seeds: Any, hashes: Any) -> None:
 @_jit
 def _fill(given: Any, made: Any, num: Any) -> None:
     """Sort lines into edges and labels, and add each term that was not seen just before."""
-    text, table, hashes, numbers, is_label, recent = given
-    edges, labels, terms, label_text, term_text = made
+    text, table, hashes, numbers, is_label, _ = given
+    edges, labels, _, label_text, _ = made
     for row in range(len(hashes)):
         if table[row, _HEAD] == _ODD:
             continue
@@ -320,10 +320,7 @@ def _scan_triples(text: Any, table: Any, namespace: Any, is_clean: bool, classes
 
 @_jit
 def _has_high(text: Any, begin: int, end: int) -> bool:
-    for i in range(begin, end):
-        if text[i] >= 128:
-            return True
-    return False
+    return end > begin and text[begin:end].max() >= 128
 
 
 @_jit

@@ -266,7 +266,7 @@ def ordered(texts: Texts) -> Texts:
 def _reader(
     texts: Texts, start: np.ndarray, sizes: np.ndarray
 ) -> Callable[[int], tuple[bytes, int]]:
-    text = memoryview(np.ascontiguousarray(texts.text))
+    text = np.ascontiguousarray(texts.text).data
 
     def key(place: int) -> tuple[bytes, int]:
         first = int(start[place])
