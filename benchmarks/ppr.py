@@ -3,7 +3,7 @@
     python benchmarks/ppr.py [--nodes 100000] [--edges 1000000] [--graph FOLDER]
 
 CPU time of one thread a query; the overlap is that of the ten best documents with prpack's. Seeds
-are the ends of five triples, as in retrieval. [HippoRAG 2 2025]
+are the ends of five triples, as in retrieval. [HippoRAG 2025]
 """
 
 import argparse

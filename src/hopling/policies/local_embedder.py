@@ -58,8 +58,10 @@ class LocalEmbedder:
     @torch.inference_mode()
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Return one row for each text; what is longer than the model takes is cut."""
-        ids = self.tokenizer(list(texts), truncation=True, max_length=self.max_tokens)["input_ids"]
         rows = np.zeros((len(texts), self.dimension), np.float32)
+        if not texts:
+            return rows
+        ids = self.tokenizer(list(texts), truncation=True, max_length=self.max_tokens)["input_ids"]
         order = sorted(range(len(texts)), key=lambda place: len(ids[place]))
         while order:
             longest = len(ids[order[-1]])
