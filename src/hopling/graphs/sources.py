@@ -44,6 +44,8 @@ class Lines:
         self._done = 0
         self.total: int | None = None
         self.place = ""  # of the line read last, for messages
+        self.kind = ""  # "nt" or "tsv" where the name of the file does not say it
+        self.kept: Callable[[bytes], bytes] = bytes  # what a profile makes of whole lines
 
     def triples(self, source: Path, scope: str) -> Iterator[Triple]:
         """Yield the triples of a file; `scope` keeps its blank nodes apart from other files'."""
@@ -55,7 +57,7 @@ class Lines:
     def triple(self, source: Path, number: int, line: bytes, scope: str) -> Triple | None:
         """Return the triple of a line, None where it holds none or is bad."""
         text = self.decoded(source, number, line)
-        is_tsv = kind_of(source) == "tsv"
+        is_tsv = (self.kind or kind_of(source)) == "tsv"
         if not text or (not is_tsv and (not text.strip() or text.lstrip().startswith("#"))):
             return None
         try:
@@ -93,11 +95,11 @@ class Lines:
                         continue
                     text = rest + block[:cut]
                     rest = block[cut:]
-                    yield Chunk(number, text)
+                    yield Chunk(number, self.kept(text))
                     number += text.count(b"\n")
                     self._on_progress(self._done + raw.tell(), self.total)
                 if rest:
-                    yield Chunk(number, rest)
+                    yield Chunk(number, self.kept(rest))
                 self._done += raw.tell()
                 self._on_progress(self._done, self.total)
         except FileNotFoundError as error:

@@ -4,12 +4,16 @@ Rows come in ordered pages until the server has no more, so that a server's sile
 nothing. A reply that is not a whole table of results is an error, never an empty table.
 """
 
+import netrc
+import os
+import threading
 import time
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 
 import httpx
 
@@ -17,6 +21,7 @@ from hopling.errors import SettingsError, WorldError
 from hopling.graphs import queries
 from hopling.graphs.base import Direction, Edge
 from hopling.graphs.names import Label, chosen, folded
+from hopling.graphs.reply_cache import ReplyCache
 from hopling.graphs.terms import LABEL_PREDICATES, Namespace, Term, is_utf8, parse_results
 from hopling.waiting import asked_wait_s
 
@@ -33,24 +38,35 @@ _TAGS = [
 
 @dataclass(frozen=True)
 class Connection:
-    """How an endpoint is spoken to; `transport` and `sleep` are for tests.
+    """How an endpoint is spoken to; `transport`, `sleep` and `clock` are for tests.
 
-    `page_rows` are asked for at once, `default_graph` names the graph to read (Virtuoso reads all
-    of its graphs without one).
+    A try ends after `timeout_s`, also when bytes still trickle in. At most `max_concurrent` queries
+    are under way at once, from all threads. `page_rows` are asked for at once, `default_graph`
+    names the graph to read (Virtuoso reads all of its graphs without one). `cache` keeps whole
+    replies; without one nothing is kept.
     """
 
     timeout_s: float = 30.0
     max_tries: int = 3
+    max_concurrent: int = 4
     page_rows: int = 10_000
     default_graph: str = ""
+    cache: ReplyCache | None = None
     transport: httpx.BaseTransport | None = None
     sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        for name in ("max_tries", "max_concurrent", "page_rows"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name} is {getattr(self, name)}; expected at least 1.")
 
 
 class SparqlEndpoint:
     """A graph as `hopling.graphs.base.Graph` asks, by SPARQL over HTTP.
 
-    User and password belong in the URL or in the environment's netrc; no message repeats them.
+    User and password belong in the URL or in ~/.netrc (NETRC names another file); no message
+    repeats them.
     Raises WorldError when the endpoint has not answered after all tries.
     `row_cap` is the number of rows at which the server was seen to cut, None until then.
     """
@@ -78,7 +94,9 @@ class SparqlEndpoint:
         self._connection = connection or Connection()
         self._namespace = Namespace(namespace)
         self._predicates = sorted(self._namespace.predicates(labels))
+        self._places = threading.BoundedSemaphore(self._connection.max_concurrent)
         self._client = httpx.Client(
+            auth=_netrc_auth(self._url),
             timeout=self._connection.timeout_s,
             transport=self._connection.transport,
             headers={
@@ -236,18 +254,25 @@ class SparqlEndpoint:
         return answer
 
     def _ask(self, query: str, timeout_s: float | None) -> bool | list[dict[str, Term]]:
+        cache, graph = self._connection.cache, self._connection.default_graph
+        key = str(self._url), graph, query
+        if cache is not None and (kept := cache.read(*key)) is not None:
+            return parse_results(kept, self._namespace)
         response = self._post(query, timeout_s or self._connection.timeout_s)
         if "X-SQL-State" in response.headers:
             state = response.headers["X-SQL-State"]
             raise WorldError(f"{self._name} gave part of the rows only (SQL state {state}).")
         try:
-            return parse_results(response.content, self._namespace)
+            answer = parse_results(response.content, self._namespace)
         except ValueError as error:
             start = response.text[:80]
             raise WorldError(
                 f"{self._name} answered with something that is not SPARQL results in JSON "
                 f"({error}): {start!r}. Is this the address of the endpoint itself?"
             ) from error
+        if cache is not None:
+            cache.write(response.content, *key)
+        return answer
 
     def _post(self, query: str, timeout_s: float) -> httpx.Response:
         """Return the first reply with status 200; tries again what may pass, waiting as told."""
@@ -258,7 +283,8 @@ class SparqlEndpoint:
         for attempt in range(self._connection.max_tries):
             wait_s = 2.0**attempt
             try:
-                response = self._client.post(self._url, data=form, timeout=timeout_s)
+                with self._places:
+                    response = self._sent(form, timeout_s)
             except httpx.TimeoutException:
                 problem = f"did not answer within {timeout_s:g} s"
             except httpx.TransportError as error:
@@ -277,6 +303,36 @@ class SparqlEndpoint:
                 self._connection.sleep(wait_s)
         tries = self._connection.max_tries
         raise WorldError(f"{self._name} {problem} ({tries} tries). Is the server up?")
+
+    def _sent(self, form: dict[str, str], timeout_s: float) -> httpx.Response:
+        """Return a reply read to its end; httpx limits each read, this limits their sum."""
+        clock = self._connection.clock
+        late = clock() + timeout_s
+        body = bytearray()
+        with self._client.stream("POST", self._url, data=form, timeout=timeout_s) as response:
+            for piece in response.iter_bytes():
+                body += piece
+                if clock() > late:
+                    raise httpx.ReadTimeout("the reply is not whole in time")
+        headers = [
+            (name, value)
+            for name, value in response.headers.multi_items()
+            if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
+        ]
+        return httpx.Response(response.status_code, headers=headers, content=bytes(body))
+
+
+def _netrc_auth(url: httpx.URL) -> httpx.Auth | None:
+    """Return the name and password of the user's netrc file, None where the URL has its own."""
+    file = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
+    if url.userinfo or not file.is_file():
+        return None
+    try:
+        return httpx.NetRCAuth(str(file))
+    except (netrc.NetrcParseError, OSError) as error:
+        raise SettingsError(
+            f"{file} cannot be read ({error}). Mend it, or set NETRC to another."
+        ) from None
 
 
 def _check(direction: Direction) -> None:
