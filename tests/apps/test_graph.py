@@ -100,3 +100,11 @@ def test_movies_is_built_once_into_the_cache(
     built = (folder / "manifest.json").stat().st_mtime_ns
     assert hopling("graph", "hop", "movies", "m.1").code == 0
     assert (folder / "manifest.json").stat().st_mtime_ns == built
+
+
+def test_hop_does_not_offer_an_unknown_id_as_its_own_example(hopling: Hopling, films: Path) -> None:
+    """Ours: "like Q99" for Q99 helps nobody."""
+    ran = hopling("graph", "hop", films, "Q99")
+    assert ran.code != 0
+    assert "no entity 'Q99'" in ran.out + ran.err
+    assert "like Q99" not in ran.out + ran.err
