@@ -42,7 +42,6 @@ def main() -> None:
         dialect = Tags({"search": "query"}, observation="info")
         world = Environment(lambda task: task.question, (search,), dialect, max_turns=5)
         made = synthesize(
-            graph,
             Templates(graph, seed=options.seed),
             world,
             hops=hops,

@@ -10,6 +10,7 @@ from hopling.data.teach import KEPT
 from hopling.data.templates import Templates
 from hopling.errors import SettingsError, WorldError
 from hopling.graphs.base import Document
+from hopling.graphs.documents import DocumentGraph
 from hopling.rewards.evidence import evidence_steps, found_all
 from small_corpus import corpus, world
 
@@ -37,11 +38,22 @@ KISMET = Path(("Kismet", "Ann Lee"), (("Ann Lee",),))
 GOOD = _draft(KISMET, ("Kismet was directed by", "Ann Lee was born in"))
 
 
+@dataclass(frozen=True)
+class Same:
+    """Writes one question, for whatever path has Kismet."""
+
+    graph: DocumentGraph = GRAPH
+
+    def __call__(self, paths: Sequence[Path]) -> Drafts:
+        return [
+            replace(GOOD, path_id=path.id) if "Kismet" in path.documents else Rejected("other")
+            for path in paths
+        ]
+
+
 def test_every_task_replays_and_earns_all_that_can_be_earned():
     """GTA-RAG Eq. 14: executable by the deployed retriever; CONVENTIONS: gold earns full reward."""
-    made = synthesize(
-        GRAPH, Templates(GRAPH), world(GRAPH), hops=(2, 3), wanted=20, max_paths=300, seed=0
-    )
+    made = synthesize(Templates(GRAPH), world(GRAPH), hops=(2, 3), wanted=20, max_paths=300, seed=0)
     assert len(made.tasks) > 4
     for episode in made.traces.kept:
         gains = [episode.task.evidence[t] in o.nodes for t, o in enumerate(episode.observations)]
@@ -83,9 +95,7 @@ def test_a_replay_in_which_the_world_failed_says_so():
 
 def test_every_path_is_counted_under_what_became_of_it():
     """Issue 5, 5: reasons for every rejection; Table 4's statistics by hops."""
-    made = synthesize(
-        GRAPH, Templates(GRAPH), world(GRAPH), hops=(2, 3), wanted=99, max_paths=200, seed=0
-    )
+    made = synthesize(Templates(GRAPH), world(GRAPH), hops=(2, 3), wanted=99, max_paths=200, seed=0)
     assert {name: sum(outcomes.values()) for name, outcomes in made.traces.classes.items()} == {
         "2 hop": 100,
         "3 hop": 100,
@@ -99,7 +109,7 @@ def test_every_path_is_counted_under_what_became_of_it():
 def test_without_validation_there_are_as_many_tasks_or_more():
     """GTA-RAG Table 2, "w/o TV": the drafts before the replay."""
     blind = world(Blind(hidden=("Ann Lee",)))
-    made = synthesize(GRAPH, Templates(GRAPH), blind, hops=(2,), wanted=99, max_paths=200, seed=0)
+    made = synthesize(Templates(GRAPH), blind, hops=(2,), wanted=99, max_paths=200, seed=0)
     assert {task.id for task in made.tasks} < {task.id for task in made.drafted}
     assert all("Ann Lee" not in task.evidence for task in made.tasks)
     assert any("Ann Lee" in task.evidence for task in made.drafted)
@@ -108,9 +118,7 @@ def test_without_validation_there_are_as_many_tasks_or_more():
 def test_no_more_tasks_are_kept_than_wanted_and_the_first_are_the_same():
     """Ours: how many are wanted does not change which come first."""
     few, many = (
-        synthesize(
-            GRAPH, Templates(GRAPH), world(GRAPH), hops=(2,), wanted=n, max_paths=300, seed=0
-        )
+        synthesize(Templates(GRAPH), world(GRAPH), hops=(2,), wanted=n, max_paths=300, seed=0)
         for n in (3, 6)
     )
     assert len(few.tasks) == 3
@@ -120,13 +128,7 @@ def test_no_more_tasks_are_kept_than_wanted_and_the_first_are_the_same():
 def test_a_question_that_came_before_is_left_out():
     """Issue 5, 5: deduplicated."""
 
-    def same(paths: Sequence[Path]) -> Drafts:
-        return [
-            replace(GOOD, path_id=path.id) if "Kismet" in path.documents else Rejected("other")
-            for path in paths
-        ]
-
-    made = synthesize(GRAPH, same, world(GRAPH), hops=(2, 3), wanted=9, max_paths=200, seed=0)
+    made = synthesize(Same(), world(GRAPH), hops=(2, 3), wanted=9, max_paths=200, seed=0)
     assert len(made.tasks) == 1
     assert made.traces.dropped["the question came before"] >= 1
 
@@ -134,4 +136,4 @@ def test_a_question_that_came_before_is_left_out():
 def test_a_synthesis_of_nothing_is_refused():
     """Ours."""
     with pytest.raises(SettingsError, match="at least one task"):
-        synthesize(GRAPH, Templates(GRAPH), world(GRAPH), hops=(2,), wanted=0, max_paths=1, seed=0)
+        synthesize(Templates(GRAPH), world(GRAPH), hops=(2,), wanted=0, max_paths=1, seed=0)

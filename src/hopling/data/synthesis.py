@@ -6,9 +6,10 @@ student meets. [GTA-RAG 3.4, Eq. 14]
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
+from typing import Protocol
 
 from hopling.data.drafts import Draft, Drafts, Rejected, broken_rule
 from hopling.data.paths import Path, sample_paths
@@ -20,9 +21,17 @@ from hopling.graphs.documents import DocumentGraph
 from hopling.policies.scripted import Scripted
 from hopling.rollout import rollout
 
-Writer = Callable[[Sequence[Path]], Drafts]
 NO_PATH = "dead end, or documents joined before"
 _ROUND = 256  # paths drawn at a time
+
+
+class Writer(Protocol):
+    """Writes a draft, or why there is none, for each path of its graph."""
+
+    @property
+    def graph(self) -> DocumentGraph: ...
+
+    def __call__(self, paths: Sequence[Path], /) -> Drafts: ...
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,6 @@ class Synthesis:
 
 
 def synthesize(
-    graph: DocumentGraph,
     write: Writer,
     environment: Environment,
     *,
@@ -62,13 +70,13 @@ def synthesize(
     drafted: list[Task] = []
     questions: set[str] = set()
     classes: dict[str, Counter[str]] = {}
-    walks = enumerate(sample_paths(graph, hops, num=max_paths, seed=seed))
+    walks = enumerate(sample_paths(write.graph, hops, num=max_paths, seed=seed))
     while len(kept) < wanted and (some := list(islice(walks, _ROUND))):
         for number, path in some:
             if path is None:
                 _count(classes, hops[number % len(hops)], NO_PATH)
         paths = [path for _, path in some if path]
-        drafts = _ruled(write(paths), paths, graph, classes, questions)
+        drafts = _ruled(write(paths), paths, write.graph, classes, questions)
         drafted += [draft.task for draft in drafts]
         episodes = replayed([draft.task for draft in drafts], environment)
         written = {episode.task.id for episode in episodes}

@@ -83,7 +83,6 @@ def material(asked: Asked, graph: DocumentGraph, world: Environment, record: Pat
     Raises SettingsError when no task is left to train on.
     """
     made = synthesize(
-        graph,
         _writer(asked, graph, record),
         world,
         hops=asked.hops,
