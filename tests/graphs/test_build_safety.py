@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zstandard
 
-from hopling.errors import SettingsError
+from hopling.errors import DataError, SettingsError
 from hopling.graphs import BuildSettings, HopIndex, build_index, collect, dictionary, edge_arrays
 from hopling.graphs.layout import ArrayFile, check_arrays
 from hopling.graphs.spill import NumberRuns, TextRuns, Texts
@@ -213,3 +214,16 @@ def test_settings_that_cannot_be_say_what_to_write() -> None:
     with pytest.raises(SettingsError, match="scanner is 'c'; write"):
         BuildSettings(scanner="c")  # type: ignore[arg-type]
     assert dictionary.buckets_for(5) == 8
+
+
+def test_zstandard_is_read_and_a_cut_file_refused(films: Path, tmp_path: Path) -> None:
+    """Ours: several frames one after the other are one file."""
+    expected = build_index(films, tmp_path / "plain", namespace=NS).graph_hash
+    lines = films.read_bytes().splitlines(keepends=True)
+    frames = [zstandard.compress(b"".join(piece)) for piece in (lines[:5], lines[5:])]
+    source = tmp_path / "films.nt.zst"
+    source.write_bytes(b"".join(frames))
+    assert build_index(source, tmp_path / "index", namespace=NS).graph_hash == expected
+    source.write_bytes(b"".join(frames)[:-9])
+    with pytest.raises(DataError, match="not a whole zstandard file"):
+        build_index(source, tmp_path / "index", namespace=NS)
