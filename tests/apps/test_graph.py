@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.conftest import NAMES, TRIPLES, Hopling, write_rows
+from apps.conftest import NAMES, TRIPLES, Hopling, write_rows, write_tasks
 from hopling.episode import Episode, Prompt, Task
 from hopling.graphs import HopIndex
 from hopling.tools import OneHopSearch
@@ -108,3 +108,32 @@ def test_hop_does_not_offer_an_unknown_id_as_its_own_example(hopling: Hopling, f
     assert ran.code != 0
     assert "no entity 'Q99'" in ran.out + ran.err
     assert "like Q99" not in ran.out + ran.err
+
+
+def test_audit_says_what_a_graph_lacks_for_tasks(
+    hopling: Hopling, films: Path, tmp_path: Path
+) -> None:
+    """Issue 3, item 5: shares by hand; of two starts one is found, of two answers one."""
+    asked = {
+        "a": {"question": "?", "start": ["m.1"], "answers": ["Ann Lee"]},
+        "b": {"question": "?", "start": ["m.99"], "answers": ["Nobody"]},
+    }
+    path = write_tasks(tmp_path / "two.jsonl", asked)
+    found = hopling("graph", "audit", films, "--tasks", path, "--hops", "2", "--json").json
+    assert (found["starts_found"], found["answers_present"], found["answers_reachable"]) == (
+        0.5,
+        0.5,
+        0.5,
+    )
+    assert found["missing_starts"] == ["m.99"]
+    assert found["unreached"] == ["written_by"]
+    assert len(found["suggestions"]) == 3
+    assert "starts not found: m.99" in hopling("graph", "audit", films, "--tasks", path).out
+
+
+def test_a_bad_line_names_the_flag(hopling: Hopling, tmp_path: Path) -> None:
+    """Issue 3, item 2: no Python keyword on a command line."""
+    bad = write_rows(tmp_path / "bad.tsv", [("alone",)])
+    ran = hopling("graph", "build", bad, "--out", "g")
+    assert "--no-strict" in ran.err
+    assert "strict=False" not in ran.err

@@ -1,14 +1,15 @@
 """`hopling graph`: build an index from files, say what is in it, find ids, walk one hop."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hopling.apps.building import Building, build_triples
 from hopling.apps.documents import (
-    DocumentBuilding,
     build_documents,
     is_document_graph,
     print_documents,
@@ -19,7 +20,6 @@ from hopling.apps.tables import print_json, print_pairs, print_rows, screen
 from hopling.apps.texts import texts
 from hopling.apps.world import MOVIES, open_graph
 from hopling.errors import SettingsError
-from hopling.progress import progress
 from hopling.settings import setting
 
 if TYPE_CHECKING:
@@ -36,32 +36,26 @@ Language = Annotated[str, typer.Option(help="Languages of labels, such as de,en.
 
 
 @dataclass(frozen=True)
-class Building:
-    """How files become a graph."""
+class Auditing:
+    """Which tasks a graph should fit."""
 
-    out: str = setting("", "ours", "Folder to write.")
-    kind: str = setting("triples", "ours", "What the files hold: triples or documents.")
-    labels: str | None = setting(None, "ours", "TSV file of id and label, or a label property.")
-    namespace: str = setting("", "ours", "What is cut from the front of ids, such as an IRI.")
-    language: tuple[str, ...] = setting(("en",), "ours", "Languages of the labels shown.")
-    strict: bool = setting(True, "ours", "Stop at a bad line, or else list it in bad_lines.tsv.")
-    documents: DocumentBuilding = setting(DocumentBuilding(), "ours")
+    tasks: str = setting("", "ours", f"File of tasks, or {MOVIES}.")
+    hops: int = setting(4, "ours", "How far answers may be.")
+    limit: int | None = setting(None, "ours", "Take this many tasks from the front.")
 
 
 @app.command()
 @with_flags(Building)
 def build(
     sources: Annotated[
-        list[Path], typer.Argument(help="Files .nt, .tsv or .txt, also with .gz; or a corpus.")
+        list[Path], typer.Argument(help="Files such as .nt.gz, .ttl, .tsv, .csv, .pt; or a corpus.")
     ],
     settings: Building,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Build a graph that can be searched at once from N-Triples or TSV (head, relation, tail)."""
-    from hopling.graphs.build import BuildSettings, build_index
+    """Build a graph that can be searched at once from files of triples, tables or graphs."""
     from hopling.graphs.hop_index import HopIndex
-    from hopling.graphs.terms import LABEL_PREDICATES
 
     if not settings.out:
         raise SettingsError("No folder to write was named. Write --out FOLDER.")
@@ -71,21 +65,41 @@ def build(
         return
     if settings.kind != "triples":
         raise SettingsError(f"kind is {settings.kind!r}; write triples or documents.")
-    labels: Sequence[str] | Path = LABEL_PREDICATES
-    if settings.labels:
-        is_property = "://" in settings.labels and not Path(settings.labels).exists()
-        labels = [settings.labels] if is_property else Path(settings.labels)
-    with progress("Building", screen(to_stderr=True), unit="bytes") as advance:
-        report = build_index(
-            sources,
-            settings.out,
-            namespace=settings.namespace,
-            labels=labels,
-            settings=BuildSettings(strict=settings.strict),
-            on_progress=advance,
-        )
+    report, profile = build_triples(sources, settings)
     index = HopIndex.open(settings.out, languages=settings.language)
-    _print_report(report, index, as_json=as_json)
+    dropped = dict(profile.dropped) if profile else {}
+    _print_report(report, index, as_json=as_json, dropped=dropped)
+
+
+@app.command()
+@with_flags(Auditing)
+def audit(folder: Folder, settings: Auditing, *, as_json: AsJson = False) -> None:
+    """Say how well a graph fits a file of tasks, and what to do where it does not."""
+    from hopling.apps.audit import audited, rows
+    from hopling.apps.evaluate import read
+    from hopling.graphs.hop_index import HopIndex
+
+    if settings.hops < 1:
+        raise SettingsError(f"hops is {settings.hops}; expected at least 1.")
+    tasks = read(settings.tasks, limit=settings.limit, splits=["train", "valid", "test", "unseen"])
+    graph = open_graph(folder, console=screen(to_stderr=True))
+    relations = graph.relations() if isinstance(graph, HopIndex) else ()
+    found = audited(graph, tasks, hops=settings.hops, relations=relations)
+    if as_json:
+        print_json(asdict(found))
+        return
+    print_pairs(rows(found))
+    lists = {
+        "starts not found": found.missing_starts,
+        "answers not in the graph": found.missing_answers,
+        "labels of several nodes": tuple(found.near_duplicates)[:10],
+        "relations never reached": found.unreached[:10],
+    }
+    for name, examples in lists.items():
+        if examples:
+            print(f"{name}: {', '.join(examples)}")
+    for line in found.suggestions:
+        print(f"- {line}")
 
 
 @app.command()
@@ -167,9 +181,15 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _print_report(report: "LoadReport", index: "HopIndex", *, as_json: bool) -> None:
+def _print_report(
+    report: "LoadReport",
+    index: "HopIndex",
+    *,
+    as_json: bool,
+    dropped: Mapping[str, int] = MappingProxyType({}),
+) -> None:
     if as_json:
-        print_json(asdict(report))
+        print_json(asdict(report) | ({"dropped": dict(dropped)} if dropped else {}))
         return
     share = f" ({report.labelled / report.entities:.1%})" if report.entities else ""
     languages = ", ".join(f"{n:,} {name or 'untagged'}" for name, n in report.labels.items())
@@ -190,6 +210,8 @@ def _print_report(report: "LoadReport", index: "HopIndex", *, as_json: bool) -> 
             "graph hash": report.graph_hash,
         }
     )
+    for reason, count in dropped.items():
+        print(f"  {count:,} lines dropped by the profile: {reason}")
     for rule, count in report.bad_lines.items():
         print(f"  {count:,} lines: {rule}")
     for example in report.examples:

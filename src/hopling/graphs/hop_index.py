@@ -100,6 +100,10 @@ class HopIndex:
         """What all short ids begin with when they are written as IRIs."""
         return self._report.namespace
 
+    def relations(self) -> tuple[str, ...]:
+        """Return the ids of all relations that have an edge."""
+        return tuple(self._relations)
+
     def info(self) -> LoadReport:
         """Return what the index holds, as its building counted it."""
         return self._report
