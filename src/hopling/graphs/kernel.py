@@ -6,7 +6,7 @@ graph is most of the time saved. What cannot be written exactly as `OneHopSearch
 makes `write_table` return False, and the caller writes it in Python.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numba import carray, njit, types
@@ -55,7 +55,7 @@ def _inttoptr(typing_context: Any, address: Any) -> Any:
     return types.voidptr(address), written
 
 
-_pointer: Any = intrinsic(_inttoptr)
+_pointer = cast(Any, intrinsic(_inttoptr))
 
 
 @njit(cache=True)
