@@ -107,3 +107,13 @@ def test_a_bad_task_is_named_by_file_and_line(hopling: Hopling, tmp_path: Path) 
     write_tasks(tmp_path / "bad.jsonl", {"t1": {"question": "?", "answers": []}})
     ran = hopling("eval", "--tasks", "bad.jsonl", "--model", "x")
     assert (ran.code, "bad.jsonl has 1 bad line" in ran.err, "line 1" in ran.err) == (2, True, True)
+
+
+def test_answers_are_named_as_the_graph_names_them(
+    asked: Hopling, tasks: Path, tmp_path: Path
+) -> None:
+    """Ours, as the recipes do: the file says "A. Lee", the graph "Ann Lee"."""
+    row = {"question": "?", "start": ["m.1"], "answers": ["A. Lee"], "answer_ids": ["m.3"]}
+    write_tasks(tasks, {"t1": row})
+    numbers = asked(player(RIGHT), "--json").json
+    assert numbers["stages"]["With the graph"]["outcomes"]["correct"] == 1
