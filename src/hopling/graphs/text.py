@@ -150,10 +150,14 @@ def _adjacency(
     """Return where each node's neighbors begin, and all neighbors, sorted by their ids."""
     if not directed:
         ends = np.concatenate([ends, ends[:, ::-1]])
-    ends = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
-    places = np.empty(len(nodes), dtype=np.int64)
-    places[sorted(range(len(nodes)), key=lambda k: _order(nodes[k]))] = np.arange(len(nodes))
-    ends = ends[np.lexsort((places[ends[:, 1]], ends[:, 0]))]
+    places = np.empty(len(nodes), dtype=np.int64)  # of each node in the order of ids
+    sorted_rows = np.array(
+        sorted(range(len(nodes)), key=lambda k: _order(nodes[k])), dtype=np.int64
+    )
+    places[sorted_rows] = np.arange(len(nodes))
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    keys = np.unique(ends[:, 0] * len(nodes) + places[ends[:, 1]])
+    ends = np.stack([keys // max(1, len(nodes)), sorted_rows[keys % max(1, len(nodes))]], axis=1)
     counts = np.bincount(ends[:, 0], minlength=len(nodes))
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return offsets, ends[:, 1].astype(np.int32)
