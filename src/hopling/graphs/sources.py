@@ -136,7 +136,7 @@ class Lines:
         where = f"{source}, line {number}: {rule}"
         if self._rejects is None:
             raise DataError(
-                f"{where}: {line[:200]!r}. Mend the line, or build with strict=False to leave "
+                f"{where}: {line[:200]!r}. Mend the line, or build with strict off to leave "
                 "out bad lines and keep a list of them."
             )
         self.bad[rule] += 1
