@@ -1,5 +1,6 @@
 """Progress of a long command: count, rate and time left; plain lines where there is no terminal."""
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -56,6 +57,12 @@ def progress(
         yield lambda done, total: bar.update(
             task, completed=done, total=total, line=pace.line(done, total)
         )
+
+
+def counting(advance: Advance, total: int, *, done: int = 0) -> Callable[[object], None]:
+    """Return a function that takes what has ended, one by one, and advances."""
+    ended = itertools.count(done + 1)
+    return lambda _: advance(next(ended), total)
 
 
 def _lines(label: str, console: Console, pace: Pace) -> Advance:

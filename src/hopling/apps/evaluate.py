@@ -1,10 +1,9 @@
 """`hopling eval`: a model on a file of tasks, with intervals; a killed one plays only the rest."""
 
-import itertools
 import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,9 +14,9 @@ import typer
 from hopling.apps.flags import AsJson, with_flags
 from hopling.apps.tables import print_json, screen
 from hopling.apps.world import MOVIES, Playing, environment, open_graph, open_model
-from hopling.episode import Episode, Task
+from hopling.episode import Task
 from hopling.errors import SettingsError
-from hopling.progress import Advance, progress
+from hopling.progress import counting, progress
 from hopling.settings import setting
 
 if TYPE_CHECKING:
@@ -105,16 +104,11 @@ def _evaluated(settings: Evaluating, tasks: list[Task], folder: Path) -> "Report
     for stage, place in {**worlds, "With the graph": world}.items():
         log = EpisodeLog(run.episodes, stage=stage)
         with progress(stage, console, unit="tasks") as advance:
-            ended = _counting(advance, len(tasks), done=len(log.read()))
+            ended = counting(advance, len(tasks), done=len(log.read()))
             stages[stage] = evaluate(
                 policy, place, tasks, seed=settings.seed, log=log, on_end=ended
             )
     return Report(f"{settings.model} on {settings.tasks}", stages, settings, about)
-
-
-def _counting(advance: Advance, total: int, *, done: int) -> Callable[[Episode], None]:
-    counted = itertools.count(done + 1)
-    return lambda episode: advance(next(counted), total)
 
 
 def _word(name: str) -> str:

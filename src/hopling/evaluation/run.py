@@ -4,7 +4,7 @@ import json
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -61,6 +61,13 @@ class Run:
         path = self.folder / "stages.json"
         stages = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         records.write_json(path, {**stages, stage: dict(info or {})})
+
+    def gather_metrics(self, logs: Iterable[Path]) -> None:
+        """Write one metrics file of the stages' own, each row with its stage's folder's name."""
+        self.metrics.unlink(missing_ok=True)
+        for log in sorted(logs):
+            for row in records.read(log):
+                records.append(self.metrics, {"stage": log.parent.name, **row})
 
     def write_manifest(self, row: Mapping[str, Json]) -> None:
         """Write the manifest, without secrets."""

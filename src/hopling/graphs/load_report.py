@@ -150,12 +150,8 @@ def _blocks(writer: IndexWriter) -> Iterator[_Block]:
     for first in range(0, len(kinds), _ROWS):
         kind = np.asarray(kinds[first : first + _ROWS])
         ends = slice(first, first + len(kind) + 1)
-        yield _Block(
-            first,
-            kind,
-            *(_degrees(writer, direction, ends) for direction in ("outgoing", "incoming")),
-            np.diff(node_label[ends]) > 0,
-        )
+        outgoing, incoming = (_degrees(writer, side, ends) for side in ("outgoing", "incoming"))
+        yield _Block(first, kind, outgoing, incoming, np.diff(node_label[ends]) > 0)
 
 
 def _degrees(writer: IndexWriter, direction: str, ends: slice) -> np.ndarray:

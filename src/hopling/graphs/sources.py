@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import IO, BinaryIO, NamedTuple, TextIO
+from typing import IO, BinaryIO, NamedTuple, TextIO, cast
 
 from hopling.errors import DataError, SettingsError
 from hopling.graphs.terms import Triple, parse_triple
@@ -155,9 +155,9 @@ def unpacked(source: Path, raw: BinaryIO) -> IO[bytes]:
         try:
             return import_module("isal.igzip").open(raw)  # three times as fast as gzip
         except ImportError:
-            return gzip.open(raw)
+            return cast(IO[bytes], gzip.open(raw))  # which the stubs do not call a stream
     if source.suffix == ".zst":
-        return _Zstandard(source, raw)
+        return cast(IO[bytes], _Zstandard(source, raw))
     return raw
 
 

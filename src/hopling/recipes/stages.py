@@ -10,9 +10,8 @@ from typing import Any
 
 from rich.console import Console
 
-from hopling import records
 from hopling.environment import Environment
-from hopling.episode import Episode, Task
+from hopling.episode import Task
 from hopling.errors import SettingsError
 from hopling.evaluation.charts import read_curves
 from hopling.evaluation.episode_log import EpisodeLog
@@ -20,7 +19,7 @@ from hopling.evaluation.evaluate import Evaluation, evaluate
 from hopling.evaluation.report import Report
 from hopling.evaluation.run import Run, manifest
 from hopling.policies.local import LocalModel
-from hopling.progress import progress
+from hopling.progress import counting, progress
 from hopling.training.processes import Processes
 
 Tell = Callable[[Mapping[str, Any]], None]
@@ -50,13 +49,9 @@ class Stages:
             )
         self.shared = (processes or Processes()).shared
         self.run = self.shared(lambda: Run(folder, settings))
+        self.folder = self.run.folder
         self.settings, self.console, self.seed = settings, console, seed
         self.evaluations: dict[str, Evaluation] = {}
-
-    @property
-    def folder(self) -> Path:
-        """Where the run is kept."""
-        return self.run.folder
 
     def learn(self, stage: str, policy: LocalModel, how: Learn) -> None:
         """Train the policy's weights in place, or load them if the stage is done.
@@ -96,16 +91,10 @@ class Stages:
     def _evaluated(
         self, stage: str, policy: LocalModel, environment: Environment, tasks: Sequence[Task]
     ) -> Evaluation:
-        ended = 0
+        log = EpisodeLog(self.run.episodes, stage=stage)
         with progress(f"Evaluating {stage}", self.console, unit="tasks") as advance:
-
-            def count(episode: Episode) -> None:
-                nonlocal ended
-                ended += 1
-                advance(ended, len(tasks))
-
-            log = EpisodeLog(self.run.episodes, stage=stage)
-            return evaluate(policy, environment, tasks, seed=self.seed, log=log, on_end=count)
+            ended = counting(advance, len(tasks))
+            return evaluate(policy, environment, tasks, seed=self.seed, log=log, on_end=ended)
 
     def report(self, title: str, graph: object) -> Report:
         """Return the report of what was evaluated; it is also in the folder.
@@ -123,12 +112,8 @@ class Stages:
             date=datetime.now(UTC),
         )
         self.run.write_manifest(row)
-        logs = sorted(self.folder.glob("training/*/metrics.jsonl"))
-        rows = [{"stage": log.parent.name, **row} for log in logs for row in records.read(log)]
-        self.run.metrics.unlink(missing_ok=True)
-        for each in rows:
-            records.append(self.run.metrics, each)
-        curves = tuple(read_curves(self.run.metrics)) if rows else ()
+        self.run.gather_metrics(self.folder.glob("training/*/metrics.jsonl"))
+        curves = tuple(read_curves(self.run.metrics)) if self.run.metrics.exists() else ()
         report = Report(title, self.evaluations, self.settings, row, curves)
         report.write(self.folder)
         return report
