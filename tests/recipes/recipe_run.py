@@ -18,7 +18,8 @@ SIZE = {
     "pool": 40,
     "valid": 4,
     "test": 4,
-    "sft": {"max_steps": 3, "learning_rate": 1e-4},
+    # a budget of tokens is each process's own, so that two would make larger updates
+    "sft": {"max_steps": 2, "learning_rate": 1e-4, "tokens_per_batch": None, "batch_size": 4},
     "grpo": {"steps": 1, "batch_size": 2, "minibatch_size": 2, "valid_every": 1},
 }
 

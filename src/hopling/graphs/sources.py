@@ -136,8 +136,8 @@ class Lines:
         where = f"{source}, line {number}: {rule}"
         if self._rejects is None:
             raise DataError(
-                f"{where}: {line[:200]!r}. Mend the line, or build with strict off to leave "
-                "out bad lines and keep a list of them."
+                f"{where}: {line[:200]!r}. Mend the line, or leave out bad lines and keep a "
+                "list of them (--no-strict; in Python, strict in BuildSettings)."
             )
         self.bad[rule] += 1
         if len(self.examples) < 10:
