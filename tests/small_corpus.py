@@ -1,7 +1,6 @@
 """A corpus of a few pages with their triples, for tests of questions over documents."""
 
 from hopling.dialects.tags import Tags
-
 from hopling.environment import Environment
 from hopling.graphs.base import Document, Retriever
 from hopling.graphs.documents import DocumentGraph, Extraction, Triple
