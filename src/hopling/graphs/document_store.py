@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from hopling.errors import SettingsError
 from hopling.graphs.base import Document
 from hopling.graphs.entities import Entity, Facts
-from hopling.graphs.layout import MANIFEST, replaced, write_arrays
+from hopling.graphs.layout import own_manifest, refuse_cut, replaced, write_arrays
 from hopling.graphs.openie import Extraction, fingerprint, from_row, to_row
 from hopling.graphs.ppr import Adjacency
 from hopling.graphs.vectors import Vectors, Words
@@ -141,25 +140,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
     Raises SettingsError for any other folder.
     """
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(f"{folder} is no document graph: no {MANIFEST}. {AGAIN}") from error
-    except ValueError as error:
-        raise SettingsError(f"{folder / MANIFEST} is damaged ({error}). {AGAIN}") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise SettingsError(f"{folder} is no document graph: its manifest is another's. {AGAIN}")
-    if manifest["version"] != VERSION:
-        raise SettingsError(
-            f"{folder} has version {manifest['version']}; this hopling reads {VERSION}. {AGAIN}"
-        )
+    manifest = own_manifest(folder, FORMAT, version=VERSION, other="no document graph", again=AGAIN)
     sizes = {f"{name}.npy": file["bytes"] for name, file in manifest["arrays"].items()}
     for name, size in {**manifest["texts"], **sizes}.items():
-        found = (folder / name).stat().st_size if (folder / name).is_file() else 0
-        if found != size:
-            raise SettingsError(
-                f"{folder / name} has {found} bytes, not {size}: it was cut short. {AGAIN}"
-            )
+        refuse_cut(folder / name, size, again=AGAIN)
     return manifest
 
 

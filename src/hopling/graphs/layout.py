@@ -260,26 +260,39 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     Raises SettingsError for any other folder.
     """
     again = "Build it again: hopling graph build SOURCE --out FOLDER."
+    manifest = own_manifest(folder, FORMAT, version=VERSION, other="not a hop index", again=again)
+    for name, file in manifest["arrays"].items():
+        refuse_cut(folder / f"{name}.npy", file["bytes"], again=again)
+    return manifest
+
+
+def own_manifest(
+    folder: Path, format: str, *, version: int, other: str, again: str
+) -> dict[str, Any]:
+    """Return a folder's manifest if it is of this format and version.
+
+    Raises SettingsError for any other folder; it is `other`, and `again` says what to do.
+    """
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except OSError as error:
-        raise SettingsError(f"{folder} is not a hop index: no {MANIFEST}. {again}") from error
+        raise SettingsError(f"{folder} is {other}: no {MANIFEST}. {again}") from error
     except ValueError as error:
         raise SettingsError(f"{folder / MANIFEST} is damaged ({error}). {again}") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise SettingsError(f"{folder} is not a hop index: its manifest is another's. {again}")
-    if manifest["version"] != VERSION:
+    if not isinstance(manifest, dict) or manifest.get("format") != format:
+        raise SettingsError(f"{folder} is {other}: its manifest is another's. {again}")
+    if manifest["version"] != version:
         raise SettingsError(
-            f"{folder} has version {manifest['version']}; this hopling reads {VERSION}. {again}"
+            f"{folder} has version {manifest['version']}; this hopling reads {version}. {again}"
         )
-    for name, file in manifest["arrays"].items():
-        path = folder / f"{name}.npy"
-        found = path.stat().st_size if path.is_file() else 0
-        if found != file["bytes"]:
-            raise SettingsError(
-                f"{path} has {found} bytes, not {file['bytes']}: it was cut short. {again}"
-            )
     return manifest
+
+
+def refuse_cut(path: Path, size: int, *, again: str) -> None:
+    """Raise SettingsError if a file has not the bytes that its manifest tells."""
+    found = path.stat().st_size if path.is_file() else 0
+    if found != size:
+        raise SettingsError(f"{path} has {found} bytes, not {size}: it was cut short. {again}")
 
 
 def map_arrays(folder: Path, manifest: Mapping[str, Any]) -> dict[str, memoryview]:
