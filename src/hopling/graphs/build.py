@@ -6,6 +6,7 @@ every listing. With and without numba the index is the same, byte by byte.
 """
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import count
@@ -142,8 +143,10 @@ def _built(
         hashes = collector.finish()
         part = budget // 4
         places = write_dictionary(collector, hashes, writer, max_bytes=part)
-        edges = write_edges(collector, places, writer, max_bytes=part)
-        languages = write_labels(collector, places, writer, max_bytes=part)
+        with ThreadPoolExecutor(1) as pool:
+            labels = pool.submit(write_labels, collector, places, writer, max_bytes=part)
+            edges = write_edges(collector, places, writer, max_bytes=part)
+            languages = labels.result()
         write_mediators(writer, settings.mediators, reading.namespace)
         written = Written(places, edges, languages, collector.num_edges)
         report = reported(writer, lines, reading, written)

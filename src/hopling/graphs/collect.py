@@ -5,7 +5,9 @@ terms of a partition meet, that two share the first. `HashCollision` then makes 
 again with another seed.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -25,6 +27,7 @@ _MASK = (1 << 64) - 1
 MIXERS = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 _RECENT = 1 << 18
 _BATCH = 1 << 16
+_MAX_WRITES = 10  # those of two chunks
 
 
 class HashCollision(Exception):
@@ -91,6 +94,8 @@ class Collector:
         self._relation_numbers: dict[str, int] = {}
         self._recent: dict[str | tuple[str, int], int] = {}
         self._batch = _Batch()
+        self._writer = ThreadPoolExecutor(1)
+        self._writes: deque[Future[None]] = deque()
 
     def add(self, triple: Triple) -> None:
         """Take one triple."""
@@ -138,18 +143,20 @@ class Collector:
     def put_edges(self, rows: np.ndarray) -> None:
         """Write rows of hashes."""
         self.num_edges += len(rows)
-        self.used.update(np.unique(rows["relation"]).tolist())
-        self.edges.append(rows["head"], rows)
+        self.used.update(np.flatnonzero(np.bincount(rows["relation"])).tolist())
+        self._writing(self.edges.append, rows["head"], rows)
 
     def put_labels(self, rows: np.ndarray, text: np.ndarray) -> None:
         """Write labels, whose texts lie one after the other."""
-        self.labels.append(rows["node"], rows)
-        self.label_texts.append_texts(rows["node"], text, rows["size"].astype(np.int64))
+        self._writing(self.labels.append, rows["node"], rows)
+        sizes = rows["size"].astype(np.int64)
+        self._writing(self.label_texts.append_texts, rows["node"], text, sizes)
 
     def put_terms(self, rows: np.ndarray, text: np.ndarray) -> None:
         """Write terms, whose texts lie one after the other; repeats are welcome."""
-        self.terms.append(rows["hash"], rows)
-        self.term_texts.append_texts(rows["hash"], text, rows["size"].astype(np.int64))
+        self._writing(self.terms.append, rows["hash"], rows)
+        sizes = rows["size"].astype(np.int64)
+        self._writing(self.term_texts.append_texts, rows["hash"], text, sizes)
 
     def finish(self) -> list[int]:
         """End writing, and return the hash of each relation by its number, 0 if it has no edge."""
@@ -158,11 +165,20 @@ class Collector:
         for number in sorted(self.used):
             hashes[number] = self._node(self.relations[number].name)
         self.flush()
+        while self._writes:
+            self._writes.popleft().result()
         self.close()
         return hashes
 
+    def _writing(self, put: Callable[..., None], *rows: np.ndarray) -> None:
+        """Write in the background, in order; raise what an earlier write raised."""
+        self._writes.append(self._writer.submit(put, *rows))
+        while len(self._writes) > _MAX_WRITES:
+            self._writes.popleft().result()
+
     def close(self) -> None:
-        """Close the files."""
+        """End writing, and close the files."""
+        self._writer.shutdown(cancel_futures=True)
         for part in (self.edges, self.labels, self.label_texts, self.terms, self.term_texts):
             part.close()
 

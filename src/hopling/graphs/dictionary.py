@@ -12,6 +12,7 @@ import numpy as np
 
 from hopling.graphs.collect import NODE, Collector, HashCollision
 from hopling.graphs.layout import ArrayFile, IndexWriter
+from hopling.graphs.sources import ahead
 from hopling.graphs.spill import NumberRuns, Partitions, TextRuns, Texts
 
 LITERAL, RELATION = 1, 2  # a term's kind; 0 is an entity that is no relation
@@ -71,8 +72,9 @@ def write_dictionary(
         rank[collector.suffixes[suffix]] = i
     used = np.array(sorted({value for value in relation_hashes if value}), np.uint64)
     runs = TextRuns(folder, "sorted-terms", max_bytes=max_bytes)
-    for part in range(collector.terms.num):
-        runs.append(_distinct(collector, part, rank, used))
+    parts = range(collector.terms.num)
+    for texts in ahead((_distinct(collector, part, rank, used) for part in parts), 1):
+        runs.append(texts)
     by_hash = Partitions(folder, "places", PLACE, bits=collector.terms.num.bit_length() - 1)
     try:
         num, num_literals, relations = _write_terms(runs.merged(), writer, by_hash, len(suffixes))
@@ -152,12 +154,13 @@ def _write_buckets(writer: IndexWriter, num: int, num_literals: int, *, max_rows
         wanted = np.flatnonzero(np.asarray(kinds[first : first + _ROWS]) != LITERAL)
         piece = memoryview(text[bounds[0] : bounds[-1]].tobytes())
         bounds = bounds - bounds[0]
-        buckets = _crcs(piece, bounds[wanted], bounds[wanted + 1]) & np.uint64(num_buckets - 1)
+        buckets = crcs(piece, bounds[wanted], bounds[wanted + 1]) & np.uint64(num_buckets - 1)
         runs.append(buckets << np.uint64(32) | (wanted + first).astype(np.uint64))
     write_bucketed(writer, "term_bucket", runs.merged(), num_buckets)
 
 
-def _crcs(text: memoryview, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+def crcs(text: memoryview, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return the CRC-32 of each piece of a text."""
     rows = zip(start.tolist(), end.tolist(), strict=True)
     return np.fromiter((crc32(text[a:b]) for a, b in rows), np.uint64, len(start))
 

@@ -1,26 +1,35 @@
 """Writes the labels of a hop index, and the arrays by which they are found.
 
-Labels lie in the order of their nodes. They are found by a hash of their folded text, by the
-beginning of it (`label_order` has the labels sorted by folded text), or by three-character pieces.
+Labels lie in the order of their nodes, languages and texts. They are found by a hash of their
+folded text, by the beginning of it (`label_order` has the labels sorted by folded text), or by
+three-character pieces. Python looks at the odd ones only; numpy does the rest by the thousand.
 """
 
 from collections import Counter
 from collections.abc import Iterator
-from zlib import crc32
+from typing import NamedTuple
 
 import numpy as np
 
 from hopling.graphs.collect import LABEL, Collector
-from hopling.graphs.dictionary import Places, Starts, buckets_for, write_bucketed
-from hopling.graphs.layout import ArrayFile, IndexWriter
+from hopling.graphs.dictionary import Places, Starts, buckets_for, crcs, write_bucketed
+from hopling.graphs.layout import IndexWriter
 from hopling.graphs.names import folded
-from hopling.graphs.spill import NumberRuns, Partitions, TextRuns, Texts
+from hopling.graphs.spill import NumberRuns, Partitions, TextRuns, Texts, gathered
 
 TRIGRAM_BITS = 18
 
 _ROWS = 1 << 17
+_SPACE = 32
 
-_Row = tuple[int, str, str]
+
+class _Labels(NamedTuple):
+    """Labels in their order; the texts lie one after the other."""
+
+    nodes: np.ndarray
+    languages: np.ndarray
+    text: np.ndarray
+    sizes: np.ndarray
 
 
 class _Finding:
@@ -35,14 +44,14 @@ class _Finding:
         self._crc_path = writer.work / "label-crcs"
         self._crcs = self._crc_path.open("wb")
 
-    def append(self, keys: list[str], first: int) -> None:
-        encoded = [key.encode() for key in keys]
-        np.array([crc32(key) for key in encoded], np.uint32).tofile(self._crcs)
-        rows = np.arange(first, first + len(keys))
-        sizes = np.array([len(key) for key in encoded], np.int32)
-        text = np.frombuffer(b"".join(encoded), np.uint8)
-        self._order.append(Texts(text, sizes, rows, np.zeros(len(keys), np.uint64)))
-        buckets, owners = _trigrams(keys)
+    def append(self, labels: _Labels, first: int) -> None:
+        text, sizes = _keys(labels.text, labels.sizes)
+        ends = np.cumsum(sizes)
+        crcs(memoryview(text.tobytes()), ends - sizes, ends).astype(np.uint32).tofile(self._crcs)
+        rows = np.arange(first, first + len(sizes))
+        none = np.zeros(len(sizes), np.uint64)
+        self._order.append(Texts(text, sizes.astype(np.int32), rows, none))
+        buckets, owners = _trigrams(text, sizes)
         self._trigrams.append(buckets << np.uint64(32) | (owners + np.uint64(first)))
 
     def close(self) -> None:
@@ -78,9 +87,10 @@ def write_labels(
     Return how many labels each language has.
     """
     tags = sorted({suffix[1:] for suffix in collector.suffixes if suffix[:1] in ("", "@")})
-    found: Counter[str] = Counter()
+    counts = np.zeros(len(tags), np.int64)
     finding = _Finding(writer, max_bytes=max_bytes)
     numbers = {language: i for i, language in enumerate(tags)}
+    ranks = np.array([numbers.get(suffix[1:], 0) for suffix in collector.suffixes], np.int32)
     try:
         with (
             writer.array("label_start", "i8") as start,
@@ -91,36 +101,26 @@ def write_labels(
         ):
             start.append(np.zeros(1, np.int64))
             starts = Starts(node_label, places.num)
-            for rows in _sorted(collector, places, writer):
-                first = nodes.length
-                where = np.array([row[0] for row in rows], np.int64)
-                starts.append(where)
-                nodes.append(where)
-                languages.append(np.array([numbers[row[1]] for row in rows], np.int32))
-                _append_texts(text, start, [row[2] for row in rows])
-                finding.append([_key(row[2]) for row in rows], first)
-                found.update(row[1] for row in rows)
+            for labels in _sorted(collector, places, writer, ranks):
+                finding.append(labels, nodes.length)
+                starts.append(labels.nodes)
+                nodes.append(labels.nodes)
+                languages.append(labels.languages)
+                start.append(text.length + np.cumsum(labels.sizes))
+                text.append(labels.text)
+                counts += np.bincount(labels.languages, minlength=len(tags))
             starts.finish()
     finally:
         finding.close()
     writer.put_texts("language", tags)
     finding.write()
-    return found
+    return Counter({tag: int(num) for tag, num in zip(tags, counts, strict=True) if num})
 
 
-def _append_texts(text: ArrayFile, start: ArrayFile, texts: list[str]) -> None:
-    encoded = [text.encode() for text in texts]
-    start.append(text.length + np.cumsum([len(one) for one in encoded], dtype=np.int64))
-    text.append(np.frombuffer(b"".join(encoded), np.uint8))
-
-
-def _key(text: str) -> str:
-    return " ".join(text.lower().split()) if text.isascii() else folded(text)
-
-
-def _sorted(collector: Collector, places: Places, writer: IndexWriter) -> Iterator[list[_Row]]:
+def _sorted(
+    collector: Collector, places: Places, writer: IndexWriter, ranks: np.ndarray
+) -> Iterator[_Labels]:
     """Yield labels once each, sorted by (place, language, text), in pieces."""
-    languages = [suffix[1:] for suffix in collector.suffixes]
     num = collector.labels.num
     by_place = Partitions(writer.work, "placed-labels", LABEL, bits=num.bit_length() - 1)
     texts = Partitions(writer.work, "placed-texts", np.dtype("u1"), bits=num.bit_length() - 1)
@@ -138,7 +138,10 @@ def _sorted(collector: Collector, places: Places, writer: IndexWriter) -> Iterat
         by_place.close()
         texts.close()
     for part in range(num):
-        yield from _pieces(by_place.rows(part), texts.rows(part).tobytes(), languages)
+        rows, text = by_place.rows(part), texts.rows(part)
+        by_place.remove(part)
+        texts.remove(part)
+        yield from _pieces(rows, ranks[rows["suffix"]], text)
 
 
 def _spread(places: np.ndarray, num: int) -> np.ndarray:
@@ -147,35 +150,86 @@ def _spread(places: np.ndarray, num: int) -> np.ndarray:
     return places.astype(np.uint64) * np.uint64(step)
 
 
-def _pieces(rows: np.ndarray, text: bytes, languages: list[str]) -> Iterator[list[_Row]]:
-    size = rows["size"].astype(np.int64)
-    start = np.cumsum(size) - size
-    order = np.argsort(rows["node"], kind="stable")
-    first = 0
-    while first < len(order):
-        end = min(len(order), first + _ROWS)
-        while end < len(order) and rows["node"][order[end]] == rows["node"][order[end - 1]]:
-            end += 1
-        chosen = order[first:end]
-        columns = (rows["node"], rows["suffix"], start, size)
-        wanted = zip(*(column[chosen].tolist() for column in columns), strict=True)
-        found = {
-            (place, languages[suffix], shown)
-            for place, suffix, begin, length in wanted
-            if (shown := text[begin : begin + length].decode()).strip()
-        }
-        yield sorted(found)
-        first = end
+def _pieces(rows: np.ndarray, languages: np.ndarray, text: np.ndarray) -> Iterator[_Labels]:
+    sizes = rows["size"].astype(np.int64)
+    start = np.cumsum(sizes) - sizes
+    order = np.lexsort((languages, rows["node"]))
+    order = order[_is_visible(text, start, sizes)[order]]
+    nodes = rows["node"].astype(np.int32)
+    order = _distinct(order, nodes[order], languages[order], (text, start, sizes))
+    for first in range(0, len(order), _ROWS):
+        chosen = order[first : first + _ROWS]
+        shown = gathered(text, start[chosen], sizes[chosen])
+        yield _Labels(nodes[chosen], languages[chosen], shown, sizes[chosen])
 
 
-def _trigrams(keys: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    joined = np.frombuffer("".join(f" {key} " for key in keys).encode("utf-32-le"), np.uint32)
-    sizes = np.array([len(key) + 2 for key in keys], np.int64)
-    owners = np.repeat(np.arange(len(keys), dtype=np.uint64), sizes)
-    if len(joined) < 3:
-        return np.empty(0, np.uint64), np.empty(0, np.uint64)
+def _is_visible(text: np.ndarray, start: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return which texts have more than white space in them."""
+    visible = sizes > 0
+    first = text[start[visible]]
+    visible[visible] = (first > _SPACE) & (first < 127)
+    for i in np.flatnonzero(~visible & (sizes > 0)).tolist():
+        visible[i] = bool(_bytes(text, start, sizes, i).decode().strip())
+    return visible
+
+
+def _distinct(
+    order: np.ndarray,
+    nodes: np.ndarray,
+    languages: np.ndarray,
+    texts: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> np.ndarray:
+    """Return the order with the texts of a node and language sorted, each once."""
+    joins = np.zeros(len(order), bool)
+    joins[1:] = (nodes[1:] == nodes[:-1]) & (languages[1:] == languages[:-1])
+    heads = np.flatnonzero(~joins)
+    ends = np.append(heads[1:], len(order))
+    kept = np.ones(len(order), bool)
+    several = np.flatnonzero(ends - heads > 1)
+    for first, end in zip(heads[several].tolist(), ends[several].tolist(), strict=True):
+        of_text = {_bytes(*texts, i): i for i in order[first:end].tolist()}
+        last = first + len(of_text)
+        order[first:last] = [of_text[text] for text in sorted(of_text)]
+        kept[last:end] = False
+    return order[kept]
+
+
+def _bytes(text: np.ndarray, start: np.ndarray, sizes: np.ndarray, i: int) -> bytes:
+    return text[start[i] : start[i] + sizes[i]].tobytes()
+
+
+def _keys(text: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the folded texts; what is ASCII with single spaces is only made lower-case."""
+    ends = np.cumsum(sizes)
+    start = ends - sizes
+    lowered = np.frombuffer(text.tobytes().lower(), np.uint8)
+    is_space = text == _SPACE
+    is_odd = (text < _SPACE) | (text >= 127)
+    is_odd[1:] |= is_space[1:] & is_space[:-1]
+    before = np.concatenate([[0], np.cumsum(is_odd)])
+    odd = np.flatnonzero((before[ends] > before[start]) | is_space[start] | is_space[ends - 1])
+    if not len(odd):
+        return lowered, sizes
+    mended = [folded(_bytes(text, start, sizes, i).decode()).encode() for i in odd.tolist()]
+    sizes = sizes.copy()
+    sizes[odd] = [len(key) for key in mended]
+    start[odd] = len(lowered) + np.cumsum(sizes[odd]) - sizes[odd]
+    pool = np.concatenate([lowered, np.frombuffer(b"".join(mended), np.uint8)])
+    return gathered(pool, start, sizes), sizes
+
+
+def _trigrams(text: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bucket of each piece of each text, and which text it is of."""
+    num_before = np.concatenate([[0], np.cumsum(text & 0xC0 != 0x80)])  # characters, not bytes
+    ends = np.cumsum(sizes)
+    lengths = num_before[ends] - num_before[ends - sizes]
+    numbers = np.arange(len(sizes))
+    padded = np.full(int(lengths.sum()) + 2 * len(sizes), _SPACE, np.uint32)
+    places = np.arange(int(lengths.sum())) + np.repeat(2 * numbers + 1, lengths)
+    padded[places] = np.frombuffer(text.tobytes().decode().encode("utf-32-le"), np.uint32)
+    owners = np.repeat(numbers.astype(np.uint64), lengths + 2)
     within = owners[2:] == owners[:-2]
-    buckets = trigram_bucket(joined[:-2], joined[1:-1], joined[2:])[within]
+    buckets = trigram_bucket(padded[:-2], padded[1:-1], padded[2:])[within]
     return buckets.astype(np.uint64), owners[:-2][within]
 
 

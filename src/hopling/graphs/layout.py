@@ -233,7 +233,8 @@ def write_arrays(
 
 
 def _write_manifest(folder: Path, manifest: Mapping[str, Any], files: Mapping[str, Any]) -> None:
-    whole = {"format": FORMAT, "version": VERSION, **manifest, "arrays": files}
+    arrays = dict(sorted(files.items()))  # in one order, whichever was written first
+    whole = {"format": FORMAT, "version": VERSION, **manifest, "arrays": arrays}
     (folder / MANIFEST).write_text(json.dumps(whole, indent=1), encoding="utf-8")
 
 

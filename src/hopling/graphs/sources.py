@@ -7,15 +7,17 @@ TSV has no header and no quoting: "NA", "null" and a lone quote are strings like
 import gzip
 import io
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from typing import IO, BinaryIO, NamedTuple, TextIO, cast
+from typing import IO, BinaryIO, NamedTuple, TextIO, TypeVar, cast
 
 from hopling.errors import DataError, SettingsError
 from hopling.graphs.terms import Triple, parse_triple
 
+T = TypeVar("T")
 OnProgress = Callable[[int, int | None], None]
 
 CHUNK_BYTES = 1 << 22
@@ -144,6 +146,20 @@ class Lines:
             self.examples.append(f"{where}: {line[:200]!r}")
         kept = line.replace("\r", "\\r").replace("\n", "\\n")  # a field of CSV may hold them
         self._rejects.write(f"{source}\t{number}\t{rule}\t{kept}\n")
+
+
+def ahead(rows: Iterator[T], num: int) -> Iterator[T]:
+    """Yield what an iterator yields, the next `num` of which are made in a thread meanwhile."""
+    end = object()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = deque(pool.submit(next, rows, end) for _ in range(num))
+        try:
+            while (row := waiting.popleft().result()) is not end:
+                waiting.append(pool.submit(next, rows, end))
+                yield cast(T, row)
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def unpacked(source: Path, raw: BinaryIO) -> IO[bytes]:
