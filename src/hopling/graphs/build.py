@@ -16,7 +16,12 @@ from typing import Literal, get_args
 
 from hopling.errors import SettingsError
 from hopling.graphs.collect import Collector, Hash, HashCollision, blake
-from hopling.graphs.dictionary import LITERAL, RELATION, write_dictionary
+from hopling.graphs.dictionary import (
+    LITERAL,
+    RELATION,
+    write_dictionary,
+    write_term_buckets,
+)
 from hopling.graphs.edge_arrays import write_edges
 from hopling.graphs.formats import LABEL, Source, triples_of
 from hopling.graphs.label_arrays import trigram_bucket, write_labels
@@ -145,8 +150,10 @@ def _built(
         places = write_dictionary(collector, hashes, writer, max_bytes=part)
         with ThreadPoolExecutor(1) as pool:
             labels = pool.submit(write_labels, collector, places, writer, max_bytes=part)
+            buckets = pool.submit(write_term_buckets, places, writer, max_bytes=part)
             edges = write_edges(collector, places, writer, max_bytes=part)
             languages = labels.result()
+            buckets.result()
         write_mediators(writer, settings.mediators, reading.namespace)
         written = Written(places, edges, languages, collector.num_edges)
         report = reported(writer, lines, reading, written)

@@ -6,13 +6,14 @@ entities before literals before relations, literals by suffix.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from zlib import crc32
 
 import numpy as np
 
 from hopling.graphs.collect import NODE, Collector, HashCollision
 from hopling.graphs.layout import ArrayFile, IndexWriter
-from hopling.graphs.sources import ahead
+from hopling.graphs.sources import mapped
 from hopling.graphs.spill import NumberRuns, Partitions, TextRuns, Texts
 
 LITERAL, RELATION = 1, 2  # a term's kind; 0 is an entity that is no relation
@@ -39,29 +40,38 @@ class Places:
         """Return the places of a partition's hashes."""
         rows = self.by_hash.rows(part)
         rows = rows[np.argsort(rows["hash"])]
-        return PlaceTable(rows["hash"].copy(), rows["place"].copy())
+        bits = self.by_hash.num.bit_length() - 1
+        return PlaceTable(rows["hash"].copy(), rows["place"].copy(), skipped=bits)
 
 
-@dataclass(frozen=True)
 class PlaceTable:
-    """The places of hashes, both in the order of the hashes."""
+    """The places of hashes, both in the order of the hashes, which share `skipped` top bits."""
 
-    hashes: np.ndarray
-    places: np.ndarray
+    def __init__(self, hashes: np.ndarray, places: np.ndarray, *, skipped: int):
+        self._hashes, self._places, self._skipped = hashes, places, np.uint64(skipped)
+        bits = max(1, len(hashes).bit_length())
+        self._shift = np.uint64(64 - bits)
+        self._start = np.zeros((1 << bits) + 1, np.int32)
+        np.cumsum(np.bincount(self._bucket(hashes), minlength=1 << bits), out=self._start[1:])
 
     def __call__(self, hashes: np.ndarray) -> np.ndarray:
         """Return the place of each hash, all of which are known."""
-        # neighbors in order of hash share cache lines, which pays for sorting them
-        order = np.argsort(hashes)
-        found = np.empty(len(hashes), np.int32)
-        found[order] = self.places[np.searchsorted(self.hashes, hashes[order])]
-        return found
+        at = self._start[self._bucket(hashes)]
+        unsure = np.flatnonzero(self._hashes[at] != hashes)
+        while len(unsure):
+            at[unsure] += 1
+            unsure = unsure[self._hashes[at[unsure]] != hashes[unsure]]
+        return self._places[at]
+
+    def _bucket(self, hashes: np.ndarray) -> np.ndarray:
+        """Return the first bits that tell hashes of a partition apart, as many as it has rows."""
+        return (hashes << self._skipped >> self._shift).astype(np.int64)
 
 
 def write_dictionary(
     collector: Collector, relation_hashes: list[int], writer: IndexWriter, *, max_bytes: int
 ) -> Places:
-    """Write the arrays `term_*`, `suffix_*` and `relation_term`.
+    """Write the arrays `term_*`, but for their buckets, `suffix_*` and `relation_term`.
 
     Raises HashCollision when two terms share a hash.
     """
@@ -72,8 +82,8 @@ def write_dictionary(
         rank[collector.suffixes[suffix]] = i
     used = np.array(sorted({value for value in relation_hashes if value}), np.uint64)
     runs = TextRuns(folder, "sorted-terms", max_bytes=max_bytes)
-    parts = range(collector.terms.num)
-    for texts in ahead((_distinct(collector, part, rank, used) for part in parts), 1):
+    distinct = partial(_distinct, collector, rank=rank, used=used)
+    for texts in mapped(distinct, range(collector.terms.num), ahead=1):
         runs.append(texts)
     by_hash = Partitions(folder, "places", PLACE, bits=collector.terms.num.bit_length() - 1)
     try:
@@ -85,11 +95,10 @@ def write_dictionary(
     writer.put("relation_term", places)
     ranks = {hash: i for i, (_, hash) in enumerate(relations)}
     relation_rank = np.array([ranks.get(hash, 0) for hash in relation_hashes], np.int32)
-    _write_buckets(writer, num, num_literals, max_rows=max_bytes // 16)
     return Places(num, num_literals, places, relation_rank, by_hash)
 
 
-def _distinct(collector: Collector, part: int, rank: np.ndarray, used: np.ndarray) -> Texts:
+def _distinct(collector: Collector, part: int, *, rank: np.ndarray, used: np.ndarray) -> Texts:
     """Return a partition's terms once each; ties order by kind and suffix, tags are hashes."""
     rows = collector.terms.rows(part)
     text = collector.term_texts.rows(part)
@@ -144,9 +153,11 @@ def _write_terms(
         return kinds.length, num_literals, relations
 
 
-def _write_buckets(writer: IndexWriter, num: int, num_literals: int, *, max_rows: int) -> None:
-    num_buckets = buckets_for(num - num_literals)
-    runs = NumberRuns(writer.work, "term-buckets", np.dtype("u8"), max_rows=max_rows)
+def write_term_buckets(places: Places, writer: IndexWriter, *, max_bytes: int) -> None:
+    """Write the arrays `term_bucket_*`, by which an id is found."""
+    num = places.num
+    num_buckets = buckets_for(num - places.num_literals)
+    runs = NumberRuns(writer.work, "term-buckets", np.dtype("u8"), max_rows=max_bytes // 16)
     start, text = writer.read("term_start"), writer.read("term_text")
     kinds = writer.read("term_kind")
     for first in range(0, num, _ROWS):

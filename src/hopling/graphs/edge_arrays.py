@@ -13,7 +13,7 @@ from hopling.graphs.spill import NumberRuns, Partitions
 
 _HALF = np.dtype([("head", "i4"), ("relation", "i4"), ("tail", "u8")])
 _ROWS = 1 << 19
-_EXACT = 1 << 53  # whole numbers in a float64
+_EXACT_BITS = 53  # of a whole number in a float64
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,26 @@ class _Packing:
     @property
     def is_wide(self) -> bool:
         """Return whether 64 bits are too few, and a complex number stands for the edge."""
-        return self.num_terms * self.num_relations * self.num_terms >= 1 << 64
+        return 2 * self._term_bits + self._relation_bits > 64
 
     @property
     def dtype(self) -> np.dtype:
         return np.dtype("c16" if self.is_wide else "u8")
 
+    @property
+    def _term_bits(self) -> int:
+        return self.num_terms.bit_length()
+
+    @property
+    def _relation_bits(self) -> int:
+        return self.num_relations.bit_length()
+
     def pack(self, nodes: np.ndarray, relations: np.ndarray, values: np.ndarray) -> np.ndarray:
-        high = nodes.astype(np.uint64) * np.uint64(self.num_relations) + relations.astype(np.uint64)
+        high = nodes.astype(np.uint64) << np.uint64(self._relation_bits)
+        high |= relations.astype(np.uint64)
         if not self.is_wide:
-            return high * np.uint64(self.num_terms) + values.astype(np.uint64)
-        assert self.num_terms * self.num_relations < _EXACT
+            return high << np.uint64(self._term_bits) | values.astype(np.uint64)
+        assert self._term_bits + self._relation_bits <= _EXACT_BITS
         packed = np.empty(len(nodes), np.complex128)
         packed.real, packed.imag = high, values
         return packed
@@ -53,8 +62,10 @@ class _Packing:
         if self.is_wide:
             high, values = packed.real.astype(np.uint64), packed.imag
         else:
-            high, values = np.divmod(packed, np.uint64(self.num_terms))
-        nodes, relations = np.divmod(high, np.uint64(self.num_relations))
+            high = packed >> np.uint64(self._term_bits)
+            values = packed & np.uint64((1 << self._term_bits) - 1)
+        nodes = high >> np.uint64(self._relation_bits)
+        relations = high & np.uint64((1 << self._relation_bits) - 1)
         return nodes.astype(np.int64), relations.astype(np.int32), values.astype(np.int32)
 
 

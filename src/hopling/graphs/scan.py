@@ -3,7 +3,8 @@
 One thread reads and scans, one gives numbers to what was found, and one writes.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,12 +27,12 @@ from hopling.graphs.scan_lines import (
     scan_triples,
     scan_tsv,
 )
-from hopling.graphs.sources import Lines, ahead, kind_of
-from hopling.graphs.terms import Namespace, parse_triple
+from hopling.graphs.sources import Chunk, Lines, kind_of, mapped
+from hopling.graphs.terms import parse_triple
 
 _MIXERS = np.uint64(MIXERS[0]), np.uint64(MIXERS[1])
 _CACHE_BITS = 19
-_AHEAD = 2  # chunks that are scanned while one is collected
+_AHEAD = 2  # chunks that are scanned, each by a thread, while one is collected
 
 
 class _Scanned(NamedTuple):
@@ -57,7 +58,10 @@ class FastScan:
 
     def read(self, lines: Lines, source: Path, scope: str, collector: Collector) -> None:
         """Collect the triples of a file; `scope` keeps its blank nodes apart."""
-        for scanned in ahead(self._scanned(lines, source, collector.namespace), _AHEAD):
+        scan = scan_tsv if (lines.kind or kind_of(source)) == "tsv" else scan_triples
+        prefix = np.frombuffer(collector.namespace.iri.encode(), np.uint8)
+        scanning = partial(self._scanned, scan, prefix)
+        for scanned in mapped(scanning, lines.chunks(source), ahead=_AHEAD):
             text, table = scanned.text, scanned.table
             numbers = self._numbers(text, table, scanned.hashes, collector)
             self._put(np.frombuffer(text, np.uint8), table, scanned.hashes, numbers, collector)
@@ -67,19 +71,16 @@ class FastScan:
                 if triple is not None:
                     collector.add(triple)
 
-    def _scanned(self, lines: Lines, source: Path, namespace: Namespace) -> Iterator["_Scanned"]:
-        scan = scan_tsv if (lines.kind or kind_of(source)) == "tsv" else scan_triples
-        prefix = np.frombuffer(namespace.iri.encode(), np.uint8)
-        for number, chunk in lines.chunks(source):
-            text = np.frombuffer(chunk, np.uint8)
-            num_lines = chunk.count(b"\n") + (not chunk.endswith(b"\n"))
-            table = np.zeros((num_lines + 1, 9), np.int32)
-            scan(text, table, prefix, _is_utf8(chunk), CLASSES)
-            if number == 1:
-                table[0, HEAD] = ODD  # it may begin with a byte order mark
-            hashes = np.zeros((num_lines, 8), np.uint64)
-            hash_parts(text, table, self._seeds, hashes)
-            yield _Scanned(number, chunk, table, hashes)
+    def _scanned(self, scan: Callable[..., None], prefix: np.ndarray, chunk: Chunk) -> "_Scanned":
+        text = np.frombuffer(chunk.text, np.uint8)
+        num_lines = np.count_nonzero(text == ord("\n")) + (not chunk.text.endswith(b"\n"))
+        table = np.zeros((num_lines + 1, 9), np.int32)
+        scan(text, table, prefix, _is_utf8(chunk.text), CLASSES)
+        if chunk.number == 1:
+            table[0, HEAD] = ODD  # it may begin with a byte order mark
+        hashes = np.zeros((num_lines, 8), np.uint64)
+        hash_parts(text, table, self._seeds, hashes)
+        return _Scanned(chunk.number, chunk.text, table, hashes)
 
     def _numbers(
         self, text: bytes, table: np.ndarray, hashes: np.ndarray, collector: Collector

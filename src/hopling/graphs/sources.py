@@ -8,8 +8,8 @@ import gzip
 import io
 import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, TextIO, TypeVar, cast
@@ -17,7 +17,7 @@ from typing import IO, BinaryIO, NamedTuple, TextIO, TypeVar, cast
 from hopling.errors import DataError, SettingsError
 from hopling.graphs.terms import Triple, parse_triple
 
-T = TypeVar("T")
+S, T = TypeVar("S"), TypeVar("T")
 OnProgress = Callable[[int, int | None], None]
 
 CHUNK_BYTES = 1 << 22
@@ -148,15 +148,17 @@ class Lines:
         self._rejects.write(f"{source}\t{number}\t{rule}\t{kept}\n")
 
 
-def ahead(rows: Iterator[T], num: int) -> Iterator[T]:
-    """Yield what an iterator yields, the next `num` of which are made in a thread meanwhile."""
-    end = object()
-    with ThreadPoolExecutor(1) as pool:
-        waiting = deque(pool.submit(next, rows, end) for _ in range(num))
+def mapped(function: Callable[[S], T], rows: Iterable[S], *, ahead: int) -> Iterator[T]:
+    """Yield what a function makes of each row, in order; threads make the next `ahead` of them."""
+    waiting: deque[Future[T]] = deque()
+    with ThreadPoolExecutor(ahead) as pool:
         try:
-            while (row := waiting.popleft().result()) is not end:
-                waiting.append(pool.submit(next, rows, end))
-                yield cast(T, row)
+            for row in rows:
+                waiting.append(pool.submit(function, row))
+                if len(waiting) > ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
         finally:
             for future in waiting:
                 future.cancel()
