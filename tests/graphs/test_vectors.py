@@ -38,6 +38,15 @@ def test_words_score_as_bm25_does() -> None:
     assert found.values == pytest.approx(expected, rel=1e-5)
 
 
+def test_words_are_numbered_alike_in_every_process() -> None:
+    """Issue 5, "Bad input": a killed build resumes to the same files; hashes of words differ."""
+    texts = [f"{chr(122 - n)}{n} fish" for n in range(26)]
+    index = Words.of([*texts, ""])
+    assert list(index.vocabulary) == sorted({word for text in texts for word in text.split()})
+    (found,) = index.nearest([["z0"]], 3)
+    assert found.nodes.tolist() == [0]
+
+
 def test_words_are_folded_alike_in_query_and_text() -> None:
     """BUGS B19: case, accents and Unicode forms do not keep a query from its text."""
     index = Words.of(["Zo\u00eb of S\u00e3o Lu\u00eds", "\u6771\u4eac\u90fd", "nothing else"])

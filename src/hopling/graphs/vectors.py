@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -117,11 +117,17 @@ class Words:
         told = [words(text) for text in texts]
         if not any(told):
             return cls({}, np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), len(texts))
+        # bm25s itself numbers words by their hashes, which differ from process to process
+        number = {word: place for place, word in enumerate(sorted(set(chain(*told))))}
         index = bm25s.BM25()
-        index.index(told, show_progress=False, create_empty_token=False)
+        index.index(
+            ([[number[word] for word in text] for text in told], number),
+            show_progress=False,
+            create_empty_token=False,
+        )
         table = index.scores
         return cls(
-            dict(index.vocab_dict),
+            number,
             np.asarray(table["indptr"], np.int64),
             np.asarray(table["indices"], np.int32),
             np.asarray(table["data"], np.float32),
