@@ -175,7 +175,7 @@ class LocalModel:
 
     def _known_stops(self, stops: Sequence[str]) -> Stops:
         if (rules := self._stops.get(tuple(stops))) is None:
-            ends = _end_ids(self._decoder, self.tokenizer)
+            ends = end_ids(self._decoder, self.tokenizer)
             rules = Stops.of(stops, self.encoder, ends=ends, size=self._config.vocab_size)
             self._stops[tuple(stops)] = rules
         return rules
@@ -323,7 +323,7 @@ def _decoder(model: PreTrainedModel | PeftModel) -> PreTrainedModel:
     return base
 
 
-def _end_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:
+def end_ids(model: PreTrainedModel | PeftModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:
     """Return the tokens at which the model itself ends a text."""
     config = model.generation_config
     configured = config.eos_token_id if config else None

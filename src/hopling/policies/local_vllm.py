@@ -1,19 +1,21 @@
-"""A policy that runs vLLM in this process, with tokens in and tokens out.
+"""Policies that play on vLLM, in this process or on a server, with tokens in and tokens out.
 
 vLLM keeps the cache of a common prefix by itself, so nothing is kept here. It is imported when the
-first engine is built, and not at all where a test brings its own.
+first engine is built, and not at all where a test brings its own. Weights are TRL's to send.
 """
 
 import importlib
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+from requests import RequestException
 from transformers import PreTrainedTokenizerBase
 
 from hopling.episode import Completion, Markup, View
-from hopling.errors import SettingsError
+from hopling.errors import SettingsError, WorldError
 from hopling.policies.encoding import TokenizerEncoder
 from hopling.policies.local_stops import torn
 from hopling.policies.sampling import Sampling
@@ -96,12 +98,6 @@ class VllmModel:
         return completions
 
     def _parameters(self, view: View, stops: Sequence[str]) -> Any:
-        if not view.tokens:
-            raise SettingsError(
-                f"The view of task {view.task_id!r} holds no tokens. A VllmModel reads tokens: "
-                "begin its episodes with policy.encoder, as rollout() does."
-            )
-        control = self.encoder.control
         limit = self.sampling.max_turn_tokens
         return self._vllm.SamplingParams(
             n=1,
@@ -109,13 +105,9 @@ class VllmModel:
             top_p=self.sampling.top_p,
             top_k=self.sampling.top_k,
             max_tokens=limit if view.room is None else min(limit, view.room),
-            seed=(view.seed * 1000 + len(view.turns)) % MAX_SEED,
             logprobs=0,
-            stop_token_ids=sorted(control[stop] for stop in stops if stop in control),
-            stop=[stop for stop in stops if stop not in control],
-            include_stop_str_in_output=True,
             detokenize=True,
-            skip_special_tokens=False,
+            **_bounds(view, stops, self.encoder),
         )
 
     def _completion(self, output: Any, stops: Sequence[str]) -> Completion:
@@ -125,15 +117,106 @@ class VllmModel:
             for token, candidates in zip(tokens, output.logprobs, strict=True)
         )
         cut = output.finish_reason == "length"
-        added = self.tokenizer.added_tokens_decoder.items()
-        ends = [n for n, token in added if token.special or _is_markup(token.content, stops)]
-        spelled = [stop for stop in stops if stop not in self.encoder.control]
-        text, _ = torn(tokens, self.encoder, markers=() if cut else ends, spelled=spelled)
+        markers = () if cut else _markers(self.tokenizer, stops)
+        text, _ = torn(tokens, self.encoder, markers=markers, spelled=_spelled(stops, self.encoder))
         return Completion(text, tokens, logprobs, cut)
 
 
-def _is_markup(text: str, stops: Sequence[str]) -> bool:
-    return any(stop == text and isinstance(stop, Markup) for stop in stops)
+class Client(Protocol):
+    """The part of TRL's `VLLMClient` that is used."""
+
+    @property
+    def generate(self) -> Callable[..., Mapping[str, Any]]: ...
+
+
+class VllmServer:
+    """Writes turns with a server of vLLM's, asked by TRL's client, one request a turn.
+
+    The server puts the requests of all threads and processes into one batch. `ends` are the tokens
+    at which the model itself ends a text, `max_model_length` what the server can read.
+    """
+
+    concurrent = True
+
+    def __init__(
+        self,
+        client: Client,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        ends: Collection[int],
+        max_model_length: int,
+        max_live: int = 64,
+    ) -> None:
+        self.client = client
+        self.tokenizer = tokenizer
+        self.sampling = Sampling()
+        self.ends = frozenset(ends)
+        self.max_model_length = max_model_length
+        self.max_live = max_live
+        self.encoder = TokenizerEncoder(tokenizer)
+
+    def generate(self, views: Sequence[View], stops: Sequence[str]) -> list[Completion]:
+        """Return each view's next turn.
+
+        Raises WorldError when the server does not answer after the client's five tries.
+        """
+        return [self._turn(view, stops) for view in views]
+
+    def _turn(self, view: View, stops: Sequence[str]) -> Completion:
+        chosen = self.sampling
+        bounds = _bounds(view, stops, self.encoder)
+        ends = self.ends.union(bounds["stop_token_ids"])
+        context = self.max_model_length - len(view.tokens)
+        limit = min(context if view.room is None else view.room, context, chosen.max_turn_tokens)
+        if limit < 1:
+            return Completion("", cut=True)
+        try:
+            reply = self.client.generate(
+                [list(view.tokens)],
+                temperature=chosen.temperature,
+                top_p=chosen.top_p,
+                top_k=chosen.top_k,
+                max_tokens=limit,
+                generation_kwargs={**bounds, "stop_token_ids": sorted(ends)},
+            )
+        except RequestException as error:
+            raise WorldError(f"vLLM's server did not answer: {error}. Is it up?") from error
+        tokens = tuple(reply["completion_ids"][0])
+        found = zip(tokens, reply["logprob_token_ids"][0], reply["logprobs"][0], strict=True)
+        scored = [dict(zip(ids, scores, strict=True))[n] for n, ids, scores in found]
+        logprobs = tuple(math.nan if score is None else score for score in scored)
+        markers = self.ends.union(_markers(self.tokenizer, stops) if tokens[-1] in ends else ())
+        spelled = _spelled(stops, self.encoder)
+        text, has_stop = torn(tokens, self.encoder, markers=markers, spelled=spelled)
+        return Completion(text, tokens, logprobs, cut=not has_stop and tokens[-1] not in ends)
+
+
+def _bounds(view: View, stops: Sequence[str], encoder: TokenizerEncoder) -> dict[str, Any]:
+    """Return where a turn ends and what fixes its sampling, in vLLM's names."""
+    if not view.tokens:
+        raise SettingsError(
+            f"The view of task {view.task_id!r} holds no tokens. A model on vLLM reads tokens: "
+            "begin its episodes with policy.encoder, as rollout() does."
+        )
+    control = encoder.control
+    return {
+        "seed": (view.seed * 1000 + len(view.turns)) % MAX_SEED,
+        "stop_token_ids": sorted(control[stop] for stop in stops if stop in control),
+        "stop": _spelled(stops, encoder),
+        "include_stop_str_in_output": True,
+        "skip_special_tokens": False,
+    }
+
+
+def _spelled(stops: Sequence[str], encoder: TokenizerEncoder) -> list[str]:
+    return [stop for stop in stops if stop not in encoder.control]
+
+
+def _markers(tokenizer: PreTrainedTokenizerBase, stops: Sequence[str]) -> list[int]:
+    """Return the tokens that are left out of a turn's text where they end it."""
+    marked = {str(stop) for stop in stops if isinstance(stop, Markup)}
+    added = tokenizer.added_tokens_decoder.items()
+    return [n for n, token in added if token.special or token.content in marked]
 
 
 def import_vllm() -> ModuleType:

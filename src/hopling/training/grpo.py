@@ -33,6 +33,8 @@ from hopling.training.runs import (
 )
 from hopling.training.settings import GRPO
 from hopling.training.trainer import EpisodeTrainer
+from hopling.training.vllm import arguments as vllm_arguments
+from hopling.training.vllm import playing, served
 
 NAMES = {  # TRL's name of each number of an update, and ours
     "loss": "loss",
@@ -73,7 +75,10 @@ def grpo(
     checkpoint = last_checkpoint(run.output_dir) if run.resume else None
     updates = int(checkpoint.name.split("-")[1]) if checkpoint else 0
     with restored(student.model):
+        server = served(settings.vllm, student) if settings.vllm.mode == "server" else None
         trainer = _trainer(student, practice, settings, output_dir=run.output_dir)
+        if settings.vllm.mode != "off":
+            practice.playing = playing(trainer, student, server)
         done = updates // settings.updates_per_step
         practice.begin(done)
         watcher = _Watcher(practice, trainer, done=done)
@@ -133,6 +138,7 @@ def _trainer(
         max_completion_length=settings.loss_tokens,
         shuffle_dataset=False,
         disable_dropout=True,
+        **vllm_arguments(settings.vllm, student.model),
     )
     num_rows = settings.steps * settings.batch_size
     lora = adapter(settings, dropout=0.0)

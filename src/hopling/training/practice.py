@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from hopling.environment import Environment
 from hopling.episode import Completion, Encoder, Ending, Episode, Task, View
 from hopling.errors import WorldError
 from hopling.policies.sampling import Sampling
-from hopling.rollout import rollout
+from hopling.rollout import Policy, rollout
 from hopling.training.advantages import by_group, centered, standardized
 from hopling.training.metrics import Digest, digest, ratios, summarized
 from hopling.training.preview import preview
@@ -30,6 +30,7 @@ from hopling.training.trainer import Batch
 Scorer = Callable[[Episode], float]
 Row = dict[str, Any]
 Show = Callable[[Text], None]
+Playing = Callable[[Sampling], AbstractContextManager[Policy]]
 
 
 class Student(Protocol):
@@ -125,6 +126,7 @@ class Run:
 class Practice:
     """The rollouts of a run: those that are trained on, and those that validate.
 
+    `playing` gives the policy for a while: the student itself, or vLLM with its weights.
     Sampling depends on the run's seed, the step, the task and the copy, never on a global state.
     """
 
@@ -140,6 +142,7 @@ class Practice:
     ) -> None:
         self.student, self.environment, self.order = student, environment, order
         self.goal, self.settings, self.run = goal, settings, run
+        self.playing: Playing = partial(sampling_as, student)
         self.state = PartialState()
         self.rollout_row: Row = {}
         rank = self.state.process_index
@@ -157,12 +160,10 @@ class Practice:
         step = rows[0] // size
         tasks = [self.order[row // size][row % size] for row in rows]
         started, started_cpu = monotonic(), process_time()
-        with sampling_as(self.student, self._sampling()):
-            episodes = rollout(
-                self.student, self.environment, tasks, seed=self.settings.seed * 1_000_003 + step
-            )
+        seed = self.settings.seed * 1_000_003 + step
+        with self.playing(self._sampling()) as policy:
+            episodes = rollout(policy, self.environment, tasks, seed=seed)
         rollout_s, rollout_cpu_s = monotonic() - started, process_time() - started_cpu
-        self.student.forget()
         scored = self._scored(episodes)
         self._record(scored, step + 1)
         digests = gather_object([s.digest for s in scored])
@@ -183,9 +184,8 @@ class Practice:
         """Return the student's greedy scores on the validation tasks, as `valid_*`."""
         rank, processes = self.state.process_index, self.state.num_processes
         own = self.run.valid[rank::processes]
-        with sampling_as(self.student, replace(self._sampling(), temperature=0.0)):
-            episodes = rollout(self.student, self.environment, own, seed=self.settings.seed)
-        self.student.forget()
+        with self.playing(replace(self._sampling(), temperature=0.0)) as policy:
+            episodes = rollout(policy, self.environment, own, seed=self.settings.seed)
         found = summarized(gather_object([s.digest for s in self._scored(episodes)]))
         names = ("correct", "reward", "calls", "answered", "cut", "unscored", *self.goal.metrics)
         return {f"valid_{name}": found.get(name) for name in names}
@@ -247,10 +247,11 @@ class Practice:
 
 
 @contextmanager
-def sampling_as(student: Student, sampling: Sampling) -> Iterator[None]:
-    """Let the student sample another way for a while."""
+def sampling_as(student: Student, sampling: Sampling) -> Iterator[Student]:
+    """Let the student play, sampling another way, for a while."""
     before, student.sampling = student.sampling, sampling
     try:
-        yield
+        yield student
     finally:
         student.sampling = before
+        student.forget()

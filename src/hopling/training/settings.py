@@ -7,6 +7,13 @@ from hopling.errors import SettingsError
 from hopling.settings import setting
 
 
+def _at_least(settings: object, least: float, *names: str) -> None:
+    for name in names:
+        value = getattr(settings, name)
+        if value < least:
+            raise SettingsError(f"{name} is {value}; expected at least {least}.")
+
+
 @dataclass(frozen=True)
 class SFT:
     """How a student imitates traces. The defaults are SoG-R1's."""
@@ -38,6 +45,45 @@ class SFT:
     def __post_init__(self) -> None:
         _at_least(self, 1, "batch_size", "micro_batch_size", "max_tokens", "save_every")
         _at_least(self, 0, "lora_rank", "warmup_ratio", "weight_decay")
+
+
+@dataclass(frozen=True)
+class VLLM:
+    """Whether vLLM plays GRPO's episodes, and where. Names and defaults are TRL's, save three.
+
+    `importance_sampling` needs the log-probabilities of the whole distribution, which vLLM gives
+    only where `top_p` and `top_k` cut nothing.
+    """
+
+    mode: Literal["off", "server", "colocate"] = setting(
+        "off", "ours", "off plays with transformers; colocate with vLLM on the trainer's GPUs."
+    )
+    server_base_url: str = setting("http://localhost:8000", "ours, TRL's", "Where vLLM serves.")
+    server_timeout_s: float = setting(240.0, "ours, TRL's", "Seconds to wait for the server.")
+    group_port: int = setting(51216, "ours, TRL's", "Port through which weights are sent.")
+    max_live: int = setting(64, "ours", "Episodes of one process at once, on a server.")
+    gpu_memory_utilization: float = setting(0.3, "ours, TRL's", "Share of the GPU, colocated.")
+    max_model_length: int | None = setting(
+        None, "ours, TRL's", "Tokens of an episode, colocated; none takes the model's context."
+    )
+    enable_sleep_mode: bool = setting(
+        False, "ours, TRL's", "Free the colocated engine's memory during updates."
+    )
+    importance_sampling: Literal[
+        "off", "token_truncate", "token_mask", "sequence_truncate", "sequence_mask"
+    ] = setting("off", "ours", "How updates weigh what vLLM and the trainer compute differently.")
+
+    def __post_init__(self) -> None:
+        _at_least(self, 1, "max_live", "group_port")
+        if not self.server_base_url.startswith(("http://", "https://")):
+            raise SettingsError(
+                f"server_base_url is {self.server_base_url!r}; write http://HOST:PORT."
+            )
+        if not 0 < self.gpu_memory_utilization < 1:
+            raise SettingsError(
+                f"gpu_memory_utilization is {self.gpu_memory_utilization}; expected a share "
+                "between 0 and 1."
+            )
 
 
 @dataclass(frozen=True)
@@ -85,6 +131,7 @@ class GRPO:
         "auto", "ours", "auto is bf16 where the GPU has it."
     )
     gradient_checkpointing: bool = setting(False, "ours", "Less memory for a third more compute.")
+    vllm: VLLM = setting(VLLM(), "ours")
     seed: int = setting(0, "ours", "Fixes the tasks' order and the sampling.")
 
     def __post_init__(self) -> None:
@@ -97,6 +144,12 @@ class GRPO:
             raise SettingsError(
                 f"batch_size is {self.batch_size}, which is no multiple of minibatch_size, "
                 f"{self.minibatch_size}; an update takes whole groups of one step."
+            )
+        if self.vllm.importance_sampling != "off" and (self.top_p < 1 or self.top_k):
+            raise SettingsError(
+                f"vllm.importance_sampling is {self.vllm.importance_sampling!r}, but top_p is "
+                f"{self.top_p} and top_k {self.top_k}: vLLM's log-probabilities are then those of "
+                "what is left. Set top_p to 1 and top_k to 0, or importance_sampling to 'off'."
             )
         _at_least(self, 1, "steps", "batch_size", "minibatch_size", "micro_batch_size")
         _at_least(self, 1, "iterations", "max_turn_tokens", "valid_every", "save_every")
@@ -135,10 +188,3 @@ class OPSD:
         _at_least(self, 1, "max_recap_tokens")
         if self.clip is not None:
             _at_least(self, 0, "clip")
-
-
-def _at_least(settings: SFT | GRPO | OPSD, least: float, *names: str) -> None:
-    for name in names:
-        value = getattr(settings, name)
-        if value < least:
-            raise SettingsError(f"{name} is {value}; expected at least {least}.")

@@ -49,6 +49,7 @@ class EpisodeTrainer(GRPOTrainer):
         self.batch = Batch((), (), ())
         self.kept_BT = torch.zeros(0, 0)
         self.beta = kl
+        self._weighs_sampling = self.use_vllm and self.vllm_importance_sampling_correction
         self.rollout_func = self._played
         if kl and reference is not None:
             head = cast(PreTrainedModel, reference)  # what TRL patches may be wrapped by PEFT
@@ -58,16 +59,18 @@ class EpisodeTrainer(GRPOTrainer):
     def _played(self, prompts: list[str], _: GRPOTrainer) -> dict[str, Any]:
         self.batch = self.play([int(prompt) for prompt in prompts])
         filler = self._tokenizer.pad_token_id
-        completions, masks = [], []
+        completions, masks, logprobs = [], [], []
         for episode, trained in zip(self.batch.episodes, self.batch.trained, strict=True):
             span = _completion(episode)
             completions.append(episode.tokens[span] or [filler])  # TRL looks at the last token
             masks.append([int(s and trained) for s in episode.sampled[span]] or [0])
+            logprobs.append(episode.logprobs[span] or [0.0])
         self.kept_BT = pad([torch.tensor(mask) for mask in masks], padding_value=0)
         return {
             "prompt_ids": [list(e.segments[0].tokens) for e in self.batch.episodes],
             "completion_ids": completions,
-            "logprobs": None,  # TRL computes them anew: ours know of no top-p and no dropout
+            # TRL computes the clip's old ones anew; the sampler's say how far vLLM's are from them
+            "logprobs": logprobs if self._weighs_sampling else None,
             "env_mask": masks,
         }
 
@@ -128,7 +131,9 @@ def _with_gradient(inputs: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(value, torch.Tensor) or value.dim() != 2:
             continue
         is_prompt = name in ("prompt_ids", "prompt_mask")
-        if is_prompt or value.shape[1] == width:
+        if value.shape[1] == 1 != width:  # a number for each row
+            chosen[name] = value[rows]
+        elif is_prompt or value.shape[1] == width:
             chosen[name] = value[rows, -first:] if is_prompt else value[rows, :last]
     return chosen
 
