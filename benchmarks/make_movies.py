@@ -13,7 +13,8 @@ Equal input gives equal files. [MetaQA, Zhang et al. 2018]
   hop: no answer is the topic, and "films by the same director" does not mean the film itself.
 - One task for each (topic, path). Topics of valid, test and unseen are not topics of train.
 - Each split takes the question types in turn, so that they are balanced as far as they go, and hops
-  1, 2 and 3 in turn, so that every prefix of a split is balanced too.
+  1, 2 and 3 in turn, so that every prefix of a split is balanced too. After the first 900, test has
+  questions of one and two hops only, in turn as well.
 - The question type `UNSEEN` is in no split but `unseen`.
 """
 
@@ -32,6 +33,7 @@ MAX_WIDTH = 3
 UNSEEN = "director_to_movie_to_writer"
 HELD_OUT = 0.2  # share of the topics that train does not see
 QUOTAS = {"train": 2800, "valid": 100, "test": 300}  # tasks for each number of hops
+MORE_TESTS = 1200  # and so many more for each, after the 300
 NUM_UNSEEN = 150
 
 Row = dict[str, Any]
@@ -100,12 +102,14 @@ def select(
     unseen = [row for row in pool if row["qtype"] == UNSEEN and row["topic"] in held_out]
     tests = {hops: turns[: QUOTAS["test"]] for hops, turns in outside.items()}
     start = QUOTAS["test"]
-    valids = {hops: turns[start : start + QUOTAS["valid"]] for hops, turns in outside.items()}
+    end = start + QUOTAS["valid"]
+    valids = {hops: turns[start:end] for hops, turns in outside.items()}
+    more = {hops: turns[end : end + MORE_TESTS] for hops, turns in outside.items() if hops < 3}
     trains = {hops: turns[: QUOTAS["train"]] for hops, turns in inside.items()}
     splits = {
         "train": in_turn(trains),
         "valid": in_turn(valids),
-        "test": in_turn(tests),
+        "test": in_turn(tests) + in_turn(more),
         "unseen": unseen[:NUM_UNSEEN],
     }
     return [task(row, split, ids) for split, chosen in splits.items() for row in chosen]

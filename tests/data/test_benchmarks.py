@@ -85,7 +85,7 @@ def test_metaqa_trains_on_no_walk_that_is_tested(tmp_path: Path) -> None:
 def test_movies_need_no_folder() -> None:
     """The issue: the movie graph ships with the package."""
     found = benchmark("movies")
-    assert [len(part) for part in ids(found)] == [8400, 300, 900]
+    assert [len(part) for part in ids(found)] == [8400, 300, 3300]
     assert len(found.unseen) == 119
 
 
