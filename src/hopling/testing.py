@@ -36,6 +36,7 @@ from hopling.tools import OneHopSearch
 
 _DIRECTIONS: tuple[Direction, Direction] = ("outgoing", "incoming")
 _NO_NODES = ["no such node", "", "x> ?p ?o } #", "http://x.example/a> <b", "_:b0", "\ud800", "\x00"]
+_NO_NODES += ["[none]", "100%", "a#b#c"]  # safe to write, but no IRIs
 _SECRETS = frozenset({"answers", "answer_ids", "evidence", "hints"})
 
 
@@ -282,6 +283,7 @@ def _check_labels(graph: Graph, nodes: Sequence[str]) -> None:
     assert len(labels) == len(nodes), "one label or None a node is due"
     assert graph.labels(nodes) == labels, "equal calls for labels differ"
     for node, label in zip(nodes, labels, strict=True):
+        assert graph.find(node, limit=1) == [node], f"find({node!r}) does not give that id first"
         if label is not None:
             found = graph.find(label, limit=1000)
             assert node in found, f"find({label!r}) does not give {node!r}"

@@ -1,11 +1,20 @@
 """Tests of hopling.graphs.names."""
 
 import unicodedata
+from collections.abc import Iterable
 from itertools import permutations
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from hopling.graphs.names import Label, NameTable, chosen, folded
+from hopling.graphs import HopIndex, RdfStore, build_index
+from hopling.graphs.names import MIN_LIKENESS, Label, chosen, distinct, folded, likeness, trigrams
+
+NS = "http://t.example/"
+NAME = "http://www.w3.org/2000/01/rdf-schema#label"
 
 
 @pytest.mark.parametrize(
@@ -43,10 +52,50 @@ def test_spellings_of_one_name_have_one_key() -> None:
     assert folded(name.upper()) == folded(name)
 
 
-def test_names_are_found_exact_then_folded_then_similar() -> None:
-    """Ours: the order that Graph.find promises."""
-    table = NameTable([("Ann Lee", "2"), ("ANN LEE", "1"), ("Anne Lee", "3"), ("Bob", "4")])
-    assert table.find("Ann Lee", 10) == ["2", "1", "3"]
-    assert table.find("Ann Lee", 1) == ["2"]
-    assert table.find("Amn Lee", 10) == ["1", "2", "3"]
-    assert table.find("zzz", 10) == table.find("", 10) == NameTable([]).find("a", 10) == []
+LETTERS = st.text(st.sampled_from("aAbc \u00e9e\u0301\u00df"), min_size=1, max_size=7)
+IDS = st.sampled_from(["a", "ab", "B", "c.d"])
+
+
+def _meant(labels: Iterable[tuple[str, str]], name: str) -> list[str]:
+    """Return what a name means by looking at every label (id, text)."""
+    key = folded(name)
+    found = [((0, 0.0, ""), id) for id in {id for id, _ in labels} if id == name]
+    for id, text in labels:
+        other = folded(text)
+        score = likeness(key, other)
+        if other == key:
+            found.append(((1 if text == name else 2, 0.0, ""), id))
+        elif other.startswith(key):
+            found.append(((3, 0.0, other), id))
+        if trigrams(other) & trigrams(key) and score >= MIN_LIKENESS:
+            found.append(((4, -score, other), id))
+    return list(dict.fromkeys(id for _, id in sorted(found))) if key else []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(IDS, LETTERS), max_size=9), LETTERS | IDS, st.integers(0, 5))
+@example([("a", "John Low"), ("c.d", "JOHN LOWE"), ("ab", "John Low"), ("B", "Jon Low")], "john", 9)
+def test_a_name_is_looked_up_as_a_look_at_every_label_would(
+    labels: list[tuple[str, str]], name: str, limit: int
+) -> None:
+    """Ours: id, same label, case-folded, beginning, similar; ties by id; BUGS.md B15, B19."""
+    named = [(id, text) for id, text in labels if text.strip()]
+    rows = [f'<{NS}{id}> <{NAME}> "{text}"@en .\n' for id, text in named]
+    expected = _meant(named, name)
+    with TemporaryDirectory() as folder:
+        source = Path(folder, "t.nt")
+        source.write_text("".join(rows), encoding="utf-8")
+        build_index(source, Path(folder, "index"), namespace=NS)
+        index = HopIndex.open(Path(folder, "index"))
+        with RdfStore.load(source, Path(folder, "store"), namespace=NS) as store:
+            for graph in (index, store):
+                assert graph.find(name, 100) == expected
+                assert graph.find(name, limit) == expected[:limit]
+
+
+def test_ids_are_taken_once_and_no_more_than_are_wanted() -> None:
+    """Ours: the likeness of names is not computed where the first ids are enough."""
+    asked = iter("aabc")
+    assert distinct(asked, 2) == ["a", "b"]
+    assert next(asked) == "c"
+    assert distinct(iter("a"), 0) == []

@@ -119,12 +119,12 @@ def info(folder: Folder, language: Language = "en", as_json: AsJson = False) -> 
 @app.command()
 def search(
     folder: Folder,
-    name: Annotated[str, typer.Argument(help="A label, or something like it.")],
+    name: Annotated[str, typer.Argument(help="An id, a label, its beginning, or one like it.")],
     limit: Annotated[int, typer.Option(help="How many ids to list.")] = 10,
     language: Language = "en",
     as_json: AsJson = False,
 ) -> None:
-    """Find ids by label: the same one first, then in another case, then similar ones.
+    """Find ids by id or label: the same label, in another case, one that begins so, similar.
 
     In a graph of documents, find documents by a query in words.
     """
@@ -132,7 +132,7 @@ def search(
         search_documents(folder, name, as_json=as_json)
         return
     graph = open_graph(folder, languages=_listed(language), console=screen(to_stderr=True))
-    ids = list(dict.fromkeys([*filter(None, graph.resolve([name])), *graph.find(name, limit)]))
+    ids = graph.find(name, limit)
     rows = [
         (id, label, sum(out.values()), sum(incoming.values()))
         for id, label, out, incoming in zip(

@@ -45,7 +45,10 @@ class Graph(Protocol):
         ...
 
     def find(self, name: str, limit: int = 10) -> list[str]:
-        """Return ids whose label is the name: exact first, then case-folded, then similar."""
+        """Return ids that a name may mean: the id itself, then those with such a label.
+
+        Labels that are the same come first, then case-folded, ones that begin so, similar ones.
+        """
         ...
 
 

@@ -4,8 +4,10 @@ Single calls read plain memoryviews: for one node that is faster than vectors. A
 processes share one index through the page cache. Literals keep the form their file had.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain, islice, takewhile
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -17,7 +19,16 @@ from hopling.errors import SettingsError
 from hopling.graphs.base import Direction, Edge, SearchTable, TableForm
 from hopling.graphs.build import LITERAL, RELATION, trigram_bucket
 from hopling.graphs.layout import LoadReport, map_arrays, read_manifest
-from hopling.graphs.names import MAX_CANDIDATES, MIN_LIKENESS, Label, chosen, folded, likeness, rank
+from hopling.graphs.names import (
+    MAX_CANDIDATES,
+    MIN_LIKENESS,
+    Label,
+    chosen,
+    distinct,
+    folded,
+    likeness,
+    rank,
+)
 from hopling.graphs.terms import Namespace, Triple
 
 if TYPE_CHECKING:
@@ -184,23 +195,23 @@ class HopIndex:
         return HopTables(self._arrays, ranks, relations, form)
 
     def find(self, name: str, limit: int = 10) -> list[str]:
-        """Return ids whose label is the name: exact first, then case-folded, then similar."""
+        """Return ids that a name may mean: the id itself, then those with such a label.
+
+        Labels that are the same come first, then case-folded, ones that begin so, similar ones.
+        """
+        return distinct(self._meant(name), limit)
+
+    def _meant(self, name: str) -> Iterator[str]:
         key = folded(name)
-        if not key or limit < 1:
-            return []
-        exact, same = [], []
-        for row in self._label_bucket(key):
-            text = self._label_at(row)
-            if text == name:
-                exact.append(row)
-            elif folded(text) == key:
-                same.append(row)
-        rows = exact + same
-        if len(rows) < limit:
-            rows += self._similar(key)
+        if not key:
+            return
+        if own := self._resolved(name):
+            yield own
+        same = [row for row in self._label_bucket(key) if folded(self._label_at(row)) == key]
+        exact = [row for row in same if self._label_at(row) == name]
         node_of = self._arrays["label_node"]
-        places = dict.fromkeys(node_of[row] for row in rows)
-        return [self._term(place) for place in places][:limit]
+        for row in chain(exact, same, self._beginning(key), self._similar(key)):
+            yield self._term(node_of[row])
 
     def is_mediator(self, node: str) -> bool:
         """Return whether the node only ties others together, by the rule of its building."""
@@ -314,17 +325,27 @@ class HopIndex:
         bucket = crc32(key.encode("utf-8", "surrogatepass")) & (len(start) - 2)
         return place[start[bucket] : start[bucket + 1]]
 
-    def _similar(self, key: str) -> list[int]:
-        """Return rows of labels like the folded name, the likest first."""
+    def _beginning(self, key: str) -> Iterator[int]:
+        """Yield rows of longer labels that begin with the folded name, sorted by folded text."""
+        order = self._arrays["label_order"]
+
+        def folded_at(row: int) -> str:
+            return folded(self._label_at(row))
+
+        longer = islice(order, bisect_right(order, key, key=folded_at), None)
+        yield from takewhile(lambda row: folded_at(row).startswith(key), longer)
+
+    def _similar(self, key: str) -> Iterator[int]:
+        """Yield rows of labels like the folded name, the likest first."""
         start, place = self._arrays["trigram_start"], self._arrays["trigram_place"]
         points = np.array([ord(character) for character in f" {key} "], np.uint32)
         buckets = np.unique(trigram_bucket(points[:-2], points[1:-1], points[2:]))
         if len(start) == 2:
-            return []
+            return
         postings = [np.asarray(place[start[b] : start[b + 1]]) for b in buckets.tolist()]
         postings = [p for p in postings if len(p) <= _MAX_POSTINGS]
         if not postings:
-            return []
+            return
         rows, shared = np.unique(np.concatenate(postings), return_counts=True)
         starts = np.asarray(self._label_start)
         lengths = starts[rows + 1] - starts[rows]
@@ -334,7 +355,7 @@ class HopIndex:
             text = folded(self._label_at(row))
             if text != key and (score := likeness(key, text)) >= MIN_LIKENESS:
                 scored.append((-score, text, row))
-        return [row for _, _, row in sorted(scored)]
+        yield from (row for _, _, row in sorted(scored))
 
     def _degree(self, place: int, direction: str) -> int:
         starts, _, runs, _ = self._runs[direction]

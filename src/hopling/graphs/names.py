@@ -5,9 +5,11 @@ is never changed.
 """
 
 import unicodedata
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 MAX_CANDIDATES = 50
@@ -70,36 +72,51 @@ def trigrams(name: str) -> set[str]:
     return {padded[i : i + 3] for i in range(len(padded) - 2)}
 
 
+def distinct(ids: Iterable[str], limit: int) -> list[str]:
+    """Return the first `limit` ids that differ; of an iterator no more is taken.
+
+    >>> distinct(iter("abac"), 2)
+    ['a', 'b']
+    """
+    found: dict[str, None] = {}
+    for id in ids if limit > 0 else ():
+        found[id] = None
+        if len(found) == limit:
+            break
+    return list(found)
+
+
 class NameTable:
     """Labels in memory, found by name; for graphs that have no index of their own."""
 
     def __init__(self, labels: Iterable[tuple[str, str]]):
-        self._rows = sorted(set(labels), key=lambda row: (row[1], row[0]))
-        self._keys = [folded(text) for text, _ in self._rows]
-        self._by_key: dict[str, list[int]] = {}
+        self._rows: dict[str, list[tuple[str, str]]] = {}  # (id, label), by folded label
+        for text, id in sorted(set(labels), key=lambda label: label[::-1]):
+            self._rows.setdefault(folded(text), []).append((id, text))
+        self._keys = sorted(self._rows)
         self._by_trigram: dict[str, list[int]] = {}
-        for i, key in enumerate(self._keys):
-            self._by_key.setdefault(key, []).append(i)
-        for key, rows in self._by_key.items():
+        for place, key in enumerate(self._keys):
             for piece in trigrams(key):
-                self._by_trigram.setdefault(piece, []).append(rows[0])
+                self._by_trigram.setdefault(piece, []).append(place)
 
-    def find(self, name: str, limit: int) -> list[str]:
-        """Return ids whose label is the name: exact first, then case-folded, then similar."""
+    def meant(self, name: str) -> Iterator[str]:
+        """Yield ids by label: the same, case-folded, one that begins so, similar."""
         key = folded(name)
-        if not key or limit < 1:
-            return []
-        same = self._by_key.get(key, [])
-        rows = sorted(same, key=lambda i: self._rows[i][0] != name)
-        if len(rows) < limit:
-            for _, other in self._similar(key):
-                rows += self._by_key[other]
-        return list(dict.fromkeys(self._rows[i][1] for i in rows))[:limit]
+        if not key:
+            return
+        same = self._rows.get(key, [])
+        yield from (id for id, _ in sorted(same, key=lambda row: row[1] != name))
+        for other in (*self._beginning(key), *self._similar(key)):
+            yield from (id for id, _ in self._rows[other])
 
-    def _similar(self, key: str) -> list[tuple[float, str]]:
+    def _beginning(self, key: str) -> Iterator[str]:
+        longer = islice(self._keys, bisect_right(self._keys, key), None)
+        return takewhile(lambda other: other.startswith(key), longer)
+
+    def _similar(self, key: str) -> list[str]:
         pieces = trigrams(key)
         shared = Counter(i for piece in pieces for i in self._by_trigram.get(piece, ()))
         by_overlap = sorted(shared, key=lambda i: (-shared[i] / (len(self._keys[i]) + len(key)), i))
         others = [self._keys[i] for i in by_overlap[:MAX_CANDIDATES]]
         scored = [(-likeness(key, other), other) for other in others if other != key]
-        return sorted(pair for pair in scored if -pair[0] >= MIN_LIKENESS)
+        return [other for score, other in sorted(scored) if -score >= MIN_LIKENESS]

@@ -15,6 +15,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 
@@ -23,13 +24,14 @@ import pyoxigraph as ox
 from hopling.errors import DataError, SettingsError, WorldError
 from hopling.graphs.base import Direction, Edge
 from hopling.graphs.layout import replaced
-from hopling.graphs.names import Label, NameTable, chosen
+from hopling.graphs.names import Label, NameTable, chosen, distinct
 from hopling.graphs.sources import Lines, kind_of
 from hopling.graphs.terms import (
     LABEL_PREDICATES,
     Namespace,
     Term,
     Triple,
+    named_node,
     parse_results,
     refuse_service,
 )
@@ -146,8 +148,12 @@ class RdfStore:
         return [self._label(node) for node in nodes]
 
     def find(self, name: str, limit: int = 10) -> list[str]:
-        """Return ids whose label is the name: exact first, then case-folded, then similar."""
-        return self._names.find(name, limit)
+        """Return ids that a name may mean: the id itself, then those with such a label.
+
+        Labels that are the same come first, then case-folded, ones that begin so, similar ones.
+        """
+        own = filter(None, self.resolve([name]))
+        return distinct(chain(own, self._names.meant(name)), limit)
 
     def query(self, sparql: str, timeout_s: float = 30.0) -> bool | list[dict[str, Term]]:
         """Return the rows of a SELECT, or the truth of an ASK.
@@ -173,7 +179,7 @@ class RdfStore:
         )
 
     def _node(self, node: str) -> ox.NamedNode | None:
-        return ox.NamedNode(self._namespace.expand(node)) if self._namespace.is_id(node) else None
+        return named_node(self._namespace.expand(node)) if self._namespace.is_id(node) else None
 
     def _holds(self, node: str) -> bool:
         term = self._node(node)

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 import httpx
@@ -20,9 +21,16 @@ import httpx
 from hopling.errors import SettingsError, WorldError
 from hopling.graphs import queries
 from hopling.graphs.base import Direction, Edge
-from hopling.graphs.names import Label, chosen, folded
+from hopling.graphs.names import Label, chosen, distinct, folded
 from hopling.graphs.reply_cache import ReplyCache
-from hopling.graphs.terms import LABEL_PREDICATES, Namespace, Term, is_utf8, parse_results
+from hopling.graphs.terms import (
+    LABEL_PREDICATES,
+    Namespace,
+    Term,
+    is_utf8,
+    named_node,
+    parse_results,
+)
 from hopling.waiting import asked_wait_s
 
 _BATCH = 100  # ids a query, which keeps it far below what servers refuse
@@ -178,20 +186,26 @@ class SparqlEndpoint:
         return [label.text if label else None for label in best]
 
     def find(self, name: str, limit: int = 10) -> list[str]:
-        """Return ids whose label is the name: exact first, then in another case.
+        """Return ids that a name may mean: the id itself, then those with such a label.
 
-        Other cases are the usual ones (lower, upper, title), and tags the preferred and common
-        ones; an endpoint has no index for more.
+        Labels that are the same come first, then other cases: the usual ones (lower, upper, title).
+        Tags are the preferred and common ones; an endpoint has no index for more.
         """
         key = folded(name)
-        if not key or not is_utf8(name) or not self._predicates:
+        if not key or not is_utf8(name):
             return []
+        return distinct(chain(filter(None, self.resolve([name])), self._named(name, key)), limit)
+
+    def _named(self, name: str, key: str) -> Iterator[str]:
+        if not self._predicates:
+            return
         forms = [name, *(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))]
         forms += [key, key.upper(), key.title(), key.capitalize()]
         languages = dict.fromkeys([*self.languages, *_TAGS])
         query = queries.named(dict.fromkeys(forms), languages, predicates=self._predicates)
-        rows = [(row["l"].value != name, row["n"].value) for row in self._rows(query)]
-        return list(dict.fromkeys(node for _, node in sorted(rows)))[:limit]
+        yield from (
+            id for _, id in sorted((r["l"].value != name, r["n"].value) for r in self._rows(query))
+        )
 
     def query(self, sparql: str, timeout_s: float | None = None) -> bool | list[dict[str, Term]]:
         """Return the rows of a SELECT, or the truth of an ASK, in one reply.
@@ -220,8 +234,9 @@ class SparqlEndpoint:
         return str(self._url.copy_with(userinfo=b"", query=None, fragment=None))
 
     def _iris(self, nodes: Sequence[str]) -> list[str]:
+        """Return the IRIs of what may be ids; strict servers refuse a query with any other."""
         known = (node for node in dict.fromkeys(nodes) if self._namespace.is_id(node))
-        return [self._namespace.expand(node) for node in known]
+        return [iri for iri in map(self._namespace.expand, known) if named_node(iri)]
 
     def _batches(self, nodes: Sequence[str]) -> Iterator[list[str]]:
         iris = self._iris(nodes)

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import pyoxigraph as ox
+
 from hopling.errors import SettingsError, ToolError
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
@@ -124,6 +126,14 @@ class Namespace:
 def is_iri(text: str) -> bool:
     """Return whether the text is an absolute IRI without a character that could end it early."""
     return _IRI.fullmatch(text) is not None and is_utf8(text)
+
+
+def named_node(iri: str) -> ox.NamedNode | None:
+    """Return the IRI as a term, None for what RFC 3987 does not allow, such as brackets."""
+    try:
+        return ox.NamedNode(iri)
+    except ValueError:
+        return None
 
 
 def write_iri(iri: str) -> str:
