@@ -148,6 +148,7 @@ def _built(
         hashes = collector.finish()
         part = budget // 4
         places = write_dictionary(collector, hashes, writer, max_bytes=part)
+        part = budget // 8  # labels and edges are written side by side
         with ThreadPoolExecutor(1) as pool:
             labels = pool.submit(write_labels, collector, places, writer, max_bytes=part)
             buckets = pool.submit(write_term_buckets, places, writer, max_bytes=part)

@@ -158,12 +158,11 @@ def write_term_buckets(places: Places, writer: IndexWriter, *, max_bytes: int) -
     num = places.num
     num_buckets = buckets_for(num - places.num_literals)
     runs = NumberRuns(writer.work, "term-buckets", np.dtype("u8"), max_rows=max_bytes // 16)
-    start, text = writer.read("term_start"), writer.read("term_text")
-    kinds = writer.read("term_kind")
     for first in range(0, num, _ROWS):
-        bounds = np.asarray(start[first : first + _ROWS + 1])
-        wanted = np.flatnonzero(np.asarray(kinds[first : first + _ROWS]) != LITERAL)
-        piece = memoryview(text[bounds[0] : bounds[-1]].tobytes())
+        # mapped anew for each piece, so that what was read does not stay in memory
+        bounds = np.array(writer.read("term_start")[first : first + _ROWS + 1])
+        wanted = np.flatnonzero(writer.read("term_kind")[first : first + _ROWS] != LITERAL)
+        piece = memoryview(writer.read("term_text")[bounds[0] : bounds[-1]].tobytes())
         bounds = bounds - bounds[0]
         buckets = crcs(piece, bounds[wanted], bounds[wanted + 1]) & np.uint64(num_buckets - 1)
         runs.append(buckets << np.uint64(32) | (wanted + first).astype(np.uint64))

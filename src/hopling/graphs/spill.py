@@ -98,17 +98,20 @@ class NumberRuns:
         last.tofile(self._run(len(self._sizes)))
         self._sizes.append(len(last))
         del last
+        bounds = self._bounds()
+        for slot in range(len(bounds[0]) - 1):
+            yield self._merged(bounds, slot)
+        for i in range(len(self._sizes)):
+            self._run(i).unlink()
+
+    def _bounds(self) -> list[list[int]]:
+        """Return where each run is cut; the runs are mapped no longer than that takes."""
         runs = [
             np.memmap(self._run(i), self._dtype, "r") if size else np.empty(0, self._dtype)
             for i, size in enumerate(self._sizes)
         ]
         cuts = _cuts(runs, self._max_rows)
-        bounds = [[0, *np.searchsorted(run, cuts).tolist(), len(run)] for run in runs]
-        for slot in range(len(cuts) + 1):
-            yield self._merged(bounds, slot)
-        del runs
-        for i in range(len(self._sizes)):
-            self._run(i).unlink()
+        return [[0, *np.searchsorted(run, cuts).tolist(), len(run)] for run in runs]
 
     def _merged(self, bounds: list[list[int]], slot: int) -> np.ndarray:
         pieces = []
