@@ -245,6 +245,13 @@ def test_a_type_that_excludes_a_candidate_is_looked_up():
         ("@m.c @type.object.name ?x .", ("m.c",), "the query reads a name as an edge"),
         ("this is no SPARQL", ("m.c",), "the query does not parse"),
         ("VALUES ?x { @m.c }", ("m.c",), "the query has no triple pattern"),
+        (
+            # rdflib parses what SPARQL 1.1, 19.8 note 12 forbids, pyoxigraph does not
+            "{ SELECT ?x (COUNT(?y) AS ?n) "
+            "{ @m.c @country.officials ?y . ?y @position.holder ?x } }",
+            ("m.c",),
+            "the query does not parse",
+        ),
     ],
 )
 def test_what_no_calls_express_is_explained(where: str, start: tuple[str, ...], reason: str):

@@ -250,7 +250,10 @@ class Shown:
         """Return the query's answers in the order that the query gives, literals by their text."""
         if re.search(r"\border\s+by\b", self.sparql, re.IGNORECASE) and self._is_mixed():
             raise Stuck("the order compares values of different kinds")
-        rows = self.store.query(self.sparql)
+        try:
+            rows = self.store.query(self.sparql)
+        except SyntaxError as error:  # one parser takes what another does not
+            raise Stuck("the query does not parse") from error
         assert isinstance(rows, QuerySolutions)
         found = dict.fromkeys(row[0] for row in rows if row[0] is not None)
         return [
