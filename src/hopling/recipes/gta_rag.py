@@ -7,7 +7,6 @@ reward (tgr), then on exact match. Defaults are the paper's where it has them.
     hopling run gta_rag --scale small --without tgr,tv
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -62,6 +61,7 @@ class Settings:
     invalid: float = setting(0.0, "ours", "What a turn earns that is neither search nor answer.")
     without: tuple[Ablation, ...] = setting((), "paper 4.3", "Beside it: tgr, tv, gr.")
     warm: int = setting(0, "ours", "SFT imitates so many replays first; 0 does without.")
+    hasty: float = setting(0.0, "ours", "Share of those that answer after one search.")
     sft: SFT = setting(SFT(), "ours")
     stage1: GRPO = setting(STAGE1, "paper 4.1")
     stage2: GRPO = setting(STAGE2, "paper 4.1")
@@ -81,7 +81,7 @@ def run(settings: Settings, folder: Path, console: Console) -> Report:
     console.print(made.table(), markup=False)
     policy, dialect = searcher(settings.student, made.replays, seed=settings.seed)
     world = replace(world, dialect=dialect, max_tokens=settings.max_tokens)
-    natural = read_tasks(Path(settings.questions)) if settings.questions else made.train
+    natural = tuple(read_tasks(Path(settings.questions))) if settings.questions else made.train
     test = read_tasks(Path(settings.test)) if settings.test else ()
 
     def judge(name: str, world: Environment) -> None:
@@ -91,11 +91,11 @@ def run(settings: Settings, folder: Path, console: Console) -> Report:
 
     # A warm start of ours, for a student too small to follow the prompt.
     def imitate(policy: LocalModel, place: Path, tell: Tell) -> None:
-        shown = replayed(made.train[: settings.warm], world, policy.encoder)
+        shown = replayed(made.lessons(settings.warm, settings.hasty), world, policy.encoder)
         seeded = replace(settings.sft, seed=settings.sft.seed + settings.seed)
         sft(policy, shown, settings=seeded, output_dir=place, on_progress=tell, resume=True)
 
-    def practice(world: Environment, tasks: Sequence[Task], reward: Scorer, how: GRPO) -> Learn:
+    def practice(world: Environment, tasks: tuple[Task, ...], reward: Scorer, how: GRPO) -> Learn:
         def learn(policy: LocalModel, place: Path, tell: Tell) -> None:
             seeded = replace(how, seed=how.seed + settings.seed)
             run = Run(place, resume=True, on_step=tell, show=console.print)

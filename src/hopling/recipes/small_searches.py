@@ -18,12 +18,16 @@ PAPER_GRPO = GRPO(
 )
 STAGE1, STAGE2 = replace(PAPER_GRPO, steps=20), replace(PAPER_GRPO, steps=40)
 _GRPO_SMALL: dict[str, Any] = {
-    "batch_size": 32,
-    "minibatch_size": 32,
-    "micro_batch_size": 32,
-    "learning_rate": 2e-4,
+    "batch_size": 16,
+    "minibatch_size": 16,
+    "micro_batch_size": 8,
+    # an adapter whose learning rate decays: larger updates of all weights break a tiny student
+    "learning_rate": 2e-3,
+    "schedule": "linear",
+    "lora_rank": 8,
+    "lora_alpha": 16,
     "kl": 0.0,
-    "max_turn_tokens": 48,
+    "max_turn_tokens": 40,
     "save_every": 100,
     "precision": "fp32",
 }
@@ -31,7 +35,7 @@ SMALL: dict[str, Any] = {
     "student": "tiny",
     "hops": "2",
     "trajectories": 1000,
-    "held_out": 200,
+    "held_out": 150,
     "max_paths": 20_000,
     # the graph alone, and little of it, so that validation has something to drop
     "retrieval": {"num_graph": 2, "num_passages": 0},
@@ -40,17 +44,20 @@ SMALL: dict[str, Any] = {
     "max_turns": 4,
     "max_tokens": 400,
     "warm": 1000,
+    # a student that always searches twice, since all it saw did, has nothing to learn from rewards
+    "hasty": 0.5,
     "sft": {
         "epochs": 20,
-        "max_steps": 250,
+        "max_steps": 1000,
         "learning_rate": 1.5e-3,
         "schedule": "linear",
         "warmup_ratio": 0.03,
         "tokens_per_batch": 1024,
         "lora_rank": 0,
-        "save_every": 250,
+        "save_every": 500,
         "precision": "fp32",
     },
     "stage1": {**_GRPO_SMALL, "steps": 12},
-    "stage2": {**_GRPO_SMALL, "steps": 4},
+    # the second stage is there to be run through: it asks the first one's tasks again
+    "stage2": {**_GRPO_SMALL, "steps": 1, "batch_size": 8, "minibatch_size": 8},
 }
