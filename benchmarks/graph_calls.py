@@ -4,7 +4,7 @@ Every engine answers the same calls through the same tool, in a process of its o
 the same texts. A server's processor time counts too. Mixed calls are 70 % one entity, 20 % batches
 of 20, 10 % hubs. What an engine needs is built in the folder once, the file of triples included.
 
-python benchmarks/graph_calls.py --triples 1000000 --folder /tmp/graphs
+python benchmarks/graph_calls.py --triples 1000000 10000000 --rounds 5 --folder /tmp/graphs
 """
 
 import argparse
@@ -15,10 +15,13 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import freebase_like
@@ -182,10 +185,10 @@ def _private_mib(pid: int | str) -> float:
     raise ValueError(f"/proc/{pid}/status has no RssAnon")
 
 
-def started(name: str, given: argparse.Namespace, seed: int) -> "subprocess.Popen[str]":
+def started(name: str, triples: int, folder: Path, seed: int) -> "subprocess.Popen[str]":
     """Start measuring an engine in a process of its own."""
-    command = [sys.executable, __file__, "--triples", str(given.triples), "--engine", name]
-    command += ["--folder", str(given.folder), "--seed", str(seed)]
+    command = [sys.executable, __file__, "--triples", str(triples), "--engine", name]
+    command += ["--folder", str(folder), "--seed", str(seed)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
@@ -197,53 +200,68 @@ def finished(process: "subprocess.Popen[str]") -> dict[str, Any]:
     return json.loads(written.splitlines()[-1])
 
 
-def show(found: Sequence[dict[str, Any]]) -> None:
-    """Print the engines side by side."""
-    base = found[0]["digest"]
+def show(triples: int, found: Sequence[Sequence[dict[str, Any]]]) -> None:
+    """Print the engines side by side, each with the median of its rounds."""
+    base = found[0][0]["digest"]
+    print(f"{triples:,} triples")
     print("| engine | one | batch | hub | mixed | graph only | opening ms | private MiB | texts |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for row in found:
-        rates = " | ".join(f"{row[kind]['cpu']:,.0f}" for kind in (*KINDS, "graph only"))
-        same = "equal" if row["digest"] == base else "DIFFER"
-        print(
-            f"| {row['engine']} | {rates} | {row['opening ms']:g} | {row['private MiB']} | {same} |"
-        )
+    for rows in found:
+        medians = (median(row[kind]["cpu"] for row in rows) for kind in (*KINDS, "graph only"))
+        rates = " | ".join(f"{rate:,.0f}" for rate in medians)
+        opening, private = (median(r[key] for r in rows) for key in ("opening ms", "private MiB"))
+        same = "equal" if {row["digest"] for row in rows} == {base} else "DIFFER"
+        print(f"| {rows[0]['engine']} | {rates} | {opening:g} | {private:g} | {same} |")
 
 
-def two_processes(given: argparse.Namespace) -> None:
-    """Print the rate of two processes on one index beside the rate of one."""
-    one = finished(started("kernel", given, seed=1))["mixed"]
-    both = [
-        finished(p)["mixed"] for p in [started("kernel", given, 1), started("kernel", given, 2)]
-    ]
-    for clock in ("cpu", "wall"):
-        total = sum(rate[clock] for rate in both)
-        print(
-            f"two processes, {clock}: {total:,.0f} of {one[clock]:,.0f}: {total / one[clock]:.2f}x"
-        )
+def two_processes(triples: int, folder: Path, rounds: int) -> None:
+    """Print the mixed rate of two processes beside the rate of one, on one index and on two.
+
+    Two processes on two copies share nothing but the machine: what they lose, the machine costs.
+    """
+    other = folder / "copy"
+    if not (other / f"i{triples}").exists():
+        shutil.copytree(folder / f"i{triples}", other / f"i{triples}")
+    ratios: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for _ in range(rounds):
+        one = finished(started("kernel", triples, folder, 1))["mixed"]
+        for name, second in (("one index", folder), ("two copies", other)):
+            pair = [started("kernel", triples, place, 1) for place in (folder, second)]
+            both = [finished(process)["mixed"] for process in pair]
+            for clock in ("cpu", "wall"):
+                ratios[name, clock].append(sum(rate[clock] for rate in both) / one[clock])
+    for (name, clock), found in ratios.items():
+        spread = f"{min(found):.2f} to {max(found):.2f}"
+        print(f"two processes on {name} against one, {clock}: {median(found):.2f}x, {spread}")
 
 
 def main() -> None:
     """Measure every engine that is installed, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--triples", type=int, default=1_000_000)
+    parser.add_argument("--triples", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--engine", choices=NAMES)
     parser.add_argument("--only", default=",".join(NAMES), help="engines, such as kernel,sparql")
+    parser.add_argument("--rounds", type=int, default=1, help="sizes and engines take turns")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    folder: Path = given.folder
     if given.engine:
-        print(json.dumps(measured(given.engine, given.triples, given.folder, given.seed)))
+        print(json.dumps(measured(given.engine, given.triples[0], folder, given.seed)))
         return
-    given.folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     wanted = given.only.split(",")
     if not shutil.which("virtuoso-t"):
         wanted = [name for name in wanted if name != "virtuoso"]
-    for name in wanted:
-        prepared(name, given.triples, given.folder)
-    show([finished(started(name, given, given.seed)) for name in wanted])
-    if "kernel" in wanted:
-        two_processes(given)
+    found: dict[tuple[int, str], list[dict[str, Any]]] = defaultdict(list)
+    for triples, name in product(given.triples, wanted):
+        prepared(name, triples, folder)
+    for _, triples, name in product(range(given.rounds), given.triples, wanted):
+        found[triples, name].append(finished(started(name, triples, folder, given.seed)))
+    for triples in given.triples:
+        show(triples, [found[triples, name] for name in wanted])
+        if "kernel" in wanted:
+            two_processes(triples, folder, given.rounds)
 
 
 if __name__ == "__main__":
