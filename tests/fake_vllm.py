@@ -190,3 +190,12 @@ def stand_ins(sampler: Sampler | None = None) -> list[tuple[Any, Any, Any]]:
         (vllm_client.VLLMClient, "init_communicator", lambda client, device: None),
         (vllm_client.VLLMClient, "update_named_params", by_http),
     ]
+
+
+def install() -> None:
+    """Put the stand-ins in place for the rest of this process."""
+    for target, name, value in stand_ins():
+        if isinstance(target, dict):
+            target[name] = value
+        else:
+            setattr(target, name, value)

@@ -3,12 +3,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from requests import ConnectionError
 
 from chatter import END, Chatter, chat, groups, tiny_tokenizer
-from hopling.episode import Completion, Markup, Prompt, View
-from hopling.errors import SettingsError
+from hopling.episode import Completion, Ending, Markup, Prompt, View
+from hopling.errors import SettingsError, WorldError
 from hopling.policies import local_vllm
-from hopling.policies.local_vllm import VllmModel
+from hopling.policies.local_vllm import VllmModel, VllmServer
 from hopling.policies.sampling import Sampling
 from hopling.rollout import rollout
 from hopling.testing import check_policy
@@ -47,6 +48,7 @@ VLLM: Any = SimpleNamespace(
     SamplingParams=lambda **settings: SimpleNamespace(**settings),
 )
 VIEW = View(0, "t", 7, Prompt("?"), (), (), (70, 71, 72), 5)
+VIEW_LONG = View(0, "t", 7, Prompt("?"), (), (), (70, 71, 72))
 
 
 def vllm_policy(**sampling: Any) -> VllmModel:
@@ -123,3 +125,85 @@ def test_views_without_room_or_tokens_never_reach_the_engine() -> None:
     assert policy.generate([full], (END,)) == [Completion("", cut=True)]
     with pytest.raises(SettingsError, match=r"policy\.encoder"):
         policy.generate([View(0, "t", 7, Prompt("?"), (), (), ())], (END,))
+
+
+@dataclass
+class FakeClient:
+    """Has the call of TRL's `VLLMClient`; answers with `said`, or as FakeLLM samples."""
+
+    said: list[int] | None = None
+    requests: list[Any] = field(default_factory=list)
+
+    def generate(self, prompts: Any, **settings: Any) -> dict[str, Any]:
+        self.requests.append((prompts, settings))
+        bounds = settings["generation_kwargs"]
+        length = (bounds["seed"] + len(prompts[0])) % 9
+        tokens = self.said or [70 + (bounds["seed"] + i) % 20 for i in range(length)]
+        tokens = [*tokens, *([] if self.said else bounds["stop_token_ids"][:1])]
+        tokens = tokens[: settings["max_tokens"]]
+        pairs = {"logprobs": [[[-0.5]] * len(tokens)], "logprob_token_ids": [[[t] for t in tokens]]}
+        return {"completion_ids": [tokens], **pairs}
+
+
+def served(client: Any, **sampling: Any) -> VllmServer:
+    policy = VllmServer(client, tiny_tokenizer(), ends={0}, max_model_length=64)
+    policy.sampling = Sampling(**sampling)
+    return policy
+
+
+def test_a_model_on_a_server_passes_the_suite() -> None:
+    """Laws 2 and 3, on a stand-in for TRL's client, asked from several threads."""
+    check_policy(served(FakeClient(), max_turn_tokens=6), Chatter(), groups(2, 2))
+
+
+def test_a_server_is_asked_with_ids_seed_stops_and_the_room_that_is_left() -> None:
+    """The request of vLLM's /v1/completions; the context is the server's."""
+    client = FakeClient()
+    policy = served(client, temperature=0.7, top_p=0.8, top_k=20)
+    policy.generate([VIEW], (END, "</walk>"))
+    policy.generate([View(0, "t", 7, Prompt("?"), (), (), (70,) * 60)], (END,))
+    (prompts, asked), (_, second) = client.requests
+    assert prompts == [[70, 71, 72]]
+    assert asked == {
+        "temperature": 0.7,
+        "top_p": 0.8,
+        "top_k": 20,
+        "max_tokens": 5,
+        "generation_kwargs": {
+            "seed": 7000,
+            "stop_token_ids": [0],
+            "stop": ["</walk>"],
+            "include_stop_str_in_output": True,
+            "skip_special_tokens": False,
+        },
+    }
+    assert second["max_tokens"] == 4
+
+
+def test_a_turn_on_a_server_is_cut_unless_an_end_or_a_stop_ended_it() -> None:
+    """Ours: TRL's client gives no finish reason, so the ids have to tell."""
+    encode = served(FakeClient()).encoder.encode
+    for pieces, stops, expected in [
+        (["ab", Markup(END)], (END,), ("ab", False)),
+        (["ab"], (END,), ("ab", True)),
+        (["a</walk>"], ("</walk>",), ("a</walk>", False)),
+        (["ab"], (Markup("b"),), ("a", False)),
+    ]:
+        said = list(encode(pieces))
+        (turn,) = served(FakeClient(said)).generate([VIEW_LONG], stops)
+        assert (turn.text, turn.cut) == expected
+        assert turn.tokens == tuple(said)
+
+
+def test_a_server_that_does_not_answer_is_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law 5: the episode ends unscored."""
+
+    def down(*_: Any, **__: Any) -> None:
+        raise ConnectionError("refused")
+
+    client = FakeClient()
+    monkeypatch.setattr(client, "generate", down)
+    with pytest.raises(WorldError, match="did not answer: refused"):
+        served(client).generate([VIEW], (END,))
+    episodes = rollout(served(client), chat(), groups(1, 2))
+    assert {e.ending for e in episodes} == {Ending.UNSCORED}

@@ -1,6 +1,6 @@
-"""A script for test_processes: the quickstart at a size for tests, or one that cannot begin.
+"""A script for test_processes: a run that cannot begin, then the quickstart at a size for tests.
 
-torchrun --nproc_per_node 2 recipe_run.py FOLDER [missing graph]
+torchrun --nproc_per_node 2 recipe_run.py FOLDER
 """
 
 import io
@@ -11,6 +11,7 @@ import torch.distributed as dist
 from accelerate import PartialState
 from rich.console import Console
 
+from hopling.errors import HoplingError
 from hopling.recipes import quickstart
 from hopling.settings import load
 
@@ -34,7 +35,18 @@ def main(folder: Path, graph: str = "") -> None:
     quickstart.run(settings, folder, Console(file=io.StringIO()))
 
 
+def fail(folder: Path) -> None:
+    """Run the recipe on a graph that is not there and write what this process was told."""
+    folder.mkdir(exist_ok=True)
+    try:
+        main(folder / "failed", str(folder / "nowhere"))
+    except HoplingError as error:
+        rank = PartialState().process_index
+        (folder / f"error-{rank}.txt").write_text(str(error), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    fail(Path(sys.argv[1]))
+    main(Path(sys.argv[1]) / "run")
     if dist.is_initialized():
         dist.destroy_process_group()

@@ -1,4 +1,4 @@
-"""Two processes do what one does."""
+"""Two processes do what one does: with whole weights, and with split ones while vLLM plays."""
 
 import os
 import subprocess
@@ -9,31 +9,42 @@ import pytest
 import torch
 
 import asking
+from fake_vllm import Reseeded, Sampler, serving
+from hopling.errors import SettingsError
+from hopling.policies.local import LocalModel
 from hopling.records import read
+from hopling.training.processes import refuse_split_weights, split_weights
 from training import practice_run
 
 HERE = Path(__file__).parent
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
 
 
-def practiced_by_two(weights, folder, lora_rank):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What one process and what two have practiced, in each way; one start of torchrun."""
+    made = tmp_path_factory.mktemp("practice")
+    torch.save(asking.warm().model.state_dict(), made / "start.pt")
+    for way in practice_run.WAYS:
+        student = Reseeded if "split" in way else LocalModel
+        practice_run.practiced(made / "one", way, made=student)
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent), "OMP_NUM_THREADS": "1"}
-    script = [str(HERE / "practice_run.py"), str(weights), str(folder), str(lora_rank)]
-    done = subprocess.run(
-        [*TORCHRUN, *script], env=environment, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    script = [str(HERE / "practice_run.py"), str(made / "two")]
+    with serving(Sampler(asking.fresh())) as url:
+        done = subprocess.run(
+            [*TORCHRUN, *script, url], env=environment, capture_output=True, text=True, timeout=600
+        )
+    assert done.returncode == 0, done.stderr[-5000:]
+    return made
 
 
-@pytest.mark.parametrize("lora_rank", [4, pytest.param(0, marks=pytest.mark.slow)])
-def test_two_processes_learn_what_one_learns(tmp_path, lora_rank):
-    """MEASURED: DDP on gloo; groups stay whole, and episodes may differ in turns by process."""
-    start, one, two = tmp_path / "start.pt", tmp_path / "one", tmp_path / "two"
-    torch.save(asking.warm().model.state_dict(), start)
-    one.mkdir()
-    practice_run.main(start, one, lora_rank)
-    two.mkdir()
-    practiced_by_two(start, two, lora_rank)
+@pytest.mark.parametrize("way", practice_run.WAYS)
+def test_two_processes_learn_what_one_learns(folder, way):
+    """MEASURED: DDP on gloo; groups stay whole, and episodes may differ in turns by process.
+
+    Split, FSDP2 gathers weights for each forward, and a stand-in for vLLM's server plays.
+    """
+    one, two = folder / "one" / way, folder / "two" / way
     assert (two / "episodes-1.jsonl").exists()
     weights = torch.load(two / "weights.pt")
     for name, weight in torch.load(one / "weights.pt").items():
@@ -42,3 +53,26 @@ def test_two_processes_learn_what_one_learns(tmp_path, lora_rank):
     for first, second in list(rows)[1:]:
         for name in ("loss", "grad_norm", "reward", "calls", "valid_correct"):
             assert second[name] == pytest.approx(first[name], rel=1e-2, abs=1e-5), name
+
+
+DEEP = {"ACCELERATE_USE_DEEPSPEED": "true"}
+
+
+def test_rollouts_on_ones_own_weights_refuse_weights_that_are_split(tmp_path):
+    """docs/scale.md: processes play different numbers of turns, and gather none for another."""
+    config = tmp_path / "ds.json"
+    config.write_text('{"zero_optimization": {"stage": 3}}', encoding="utf-8")
+    for told in (
+        {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"},
+        {**DEEP, "ACCELERATE_DEEPSPEED_ZERO_STAGE": "3"},
+        {**DEEP, "ACCELERATE_DEEPSPEED_CONFIG_FILE": str(config)},
+    ):
+        with pytest.raises(SettingsError, match=r"a rollout needs whole ones\. Let vLLM play"):
+            refuse_split_weights(told, reader="a rollout")
+    refuse_split_weights({**DEEP, "ACCELERATE_DEEPSPEED_ZERO_STAGE": "2"}, reader="a rollout")
+
+
+def test_the_first_version_of_fsdp_is_refused():
+    """Ours: it wraps the model in another, whose names are not the student's."""
+    with pytest.raises(SettingsError, match="--fsdp_version 2"):
+        split_weights({"ACCELERATE_USE_FSDP": "true"})

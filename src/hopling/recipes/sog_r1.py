@@ -64,7 +64,9 @@ class Settings(Asked):
 
 def run(settings: Settings, folder: Path, console: Console) -> Report:
     """Train and evaluate the student, resuming what the folder holds, and return the report."""
-    stages = Stages(folder, settings, console, seed=settings.seed, processes=Processes())
+    plays = settings.grpo.vllm.mode == "off" and (settings.rl_only or "rl" in settings.stages)
+    processes = Processes(plays=plays)
+    stages = Stages(folder, settings, console, seed=settings.seed, processes=processes)
     asked, graph = questions_and_graph(settings, stages)
     test = (*asked.test[: settings.test], *asked.unseen[: settings.test])
     search = OneHopSearch(graph, settings.max_rows, max_probe_rows=settings.max_probe_rows)

@@ -4,6 +4,7 @@ The loss, the optimizer, checkpoints and processes are TRL's; episodes, groups, 
 validation and metrics are ours. [SoG-R1 4.4; GTA-RAG Eq. 20; CNY Eq. 5]
 """
 
+import os
 from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any
 
 from accelerate import PartialState
 from datasets import Dataset
-from transformers import TrainerCallback
+from peft import PeftModel
+from transformers import PreTrainedModel, TrainerCallback
 from trl import GRPOConfig
 
 from hopling.environment import Environment
@@ -20,16 +22,19 @@ from hopling.episode import Task
 from hopling.errors import SettingsError
 from hopling.training.batches import task_order
 from hopling.training.metrics import alarms
-from hopling.training.practice import AnyStudent, Goal, Practice, Run, Student
+from hopling.training.practice import AnyStudent, Goal, Practice, Run
+from hopling.training.processes import refuse_split_weights
 from hopling.training.runs import (
     Best,
     Log,
     adapter,
     common_arguments,
     last_checkpoint,
-    merged,
     restored,
+    settle,
     silence,
+    to_train,
+    whole,
 )
 from hopling.training.settings import GRPO
 from hopling.training.trainer import EpisodeTrainer
@@ -62,7 +67,7 @@ def grpo(
     ones that are kept. A resumed run ends with the weights of an uninterrupted one, provided that
     it gets the student as it was at the start.
     """
-    _check(tasks)
+    _check(tasks, goal, settings)
     order = task_order(len(tasks), settings.batch_size, settings.steps, seed=settings.seed)
     practice = Practice(
         student,
@@ -74,9 +79,9 @@ def grpo(
     )
     checkpoint = last_checkpoint(run.output_dir) if run.resume else None
     updates = int(checkpoint.name.split("-")[1]) if checkpoint else 0
-    with restored(student.model):
+    with restored(student.model), to_train(student.model) as model:
         server = served(settings.vllm, student) if settings.vllm.mode == "server" else None
-        trainer = _trainer(student, practice, settings, output_dir=run.output_dir)
+        trainer = _trainer(practice, model, output_dir=run.output_dir)
         if settings.vllm.mode != "off":
             practice.playing = playing(trainer, student, server)
         done = updates // settings.updates_per_step
@@ -85,12 +90,15 @@ def grpo(
         trainer.add_callback(watcher)
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         trainer.accelerator.wait_for_everyone()  # the best weights are on disk
-        watcher.best.restore(trainer.accelerator.unwrap_model(trainer.model))
-        merged(trainer)
+        settle(trainer, student.model, kept=watcher.best.weights())
     return student
 
 
-def _check(tasks: Sequence[Task]) -> None:
+def _check(tasks: Sequence[Task], goal: Goal, settings: GRPO) -> None:
+    if settings.vllm.mode == "off":
+        refuse_split_weights(os.environ, reader="a rollout")
+    if goal.credit:
+        refuse_split_weights(os.environ, reader="credit")
     ids = [task.id for task in tasks]
     if len(set(ids)) < len(ids):
         twice = next(i for i in ids if ids.count(i) > 1)
@@ -101,9 +109,10 @@ def _check(tasks: Sequence[Task]) -> None:
 
 
 def _trainer(
-    student: Student, practice: Practice, settings: GRPO, *, output_dir: Path
+    practice: Practice, model: PreTrainedModel | PeftModel, *, output_dir: Path
 ) -> EpisodeTrainer:
-    if student.tokenizer.pad_token_id is None and student.tokenizer.eos_token_id is None:
+    tokenizer, settings = practice.student.tokenizer, practice.settings
+    if tokenizer.pad_token_id is None and tokenizer.eos_token_id is None:
         raise SettingsError("the tokenizer has neither a pad token nor an end token; set one.")
     processes = PartialState().num_processes
     if settings.batch_size % processes:
@@ -138,7 +147,7 @@ def _trainer(
         max_completion_length=settings.loss_tokens,
         shuffle_dataset=False,
         disable_dropout=True,
-        **vllm_arguments(settings.vllm, student.model),
+        **vllm_arguments(settings.vllm, model),
     )
     num_rows = settings.steps * settings.batch_size
     lora = adapter(settings, dropout=0.0)
@@ -146,11 +155,11 @@ def _trainer(
     trainer = EpisodeTrainer(
         play=practice.play,
         kl=settings.kl,
-        reference=deepcopy(student.model).requires_grad_(False) if needs_copy else None,
-        model=student.model,
+        reference=deepcopy(model).requires_grad_(False) if needs_copy else None,
+        model=model,
         args=arguments,
         train_dataset=Dataset.from_dict({"prompt": [str(row) for row in range(num_rows)]}),
-        processing_class=student.tokenizer,
+        processing_class=tokenizer,
         peft_config=lora,
     )
     silence(trainer)
@@ -210,9 +219,8 @@ class _Watcher(TrainerCallback):
         started, started_cpu = monotonic(), process_time()
         self.valid_row = self.practice.validate()
         score = self.valid_row["valid_reward"]
-        assert self.trainer.model is not None
         if score is not None:
-            self.valid_row["is_best"] = self.best.offer(score, step, self.trainer.model)
+            self.valid_row["is_best"] = self.best.offer(score, step, whole(self.trainer))
         self.started += monotonic() - started  # validation is not counted as training
         self.started_cpu += process_time() - started_cpu
 

@@ -20,12 +20,16 @@ Made = TypeVar("Made")
 
 
 class Processes:
-    """All processes of this run, or this one alone."""
+    """All processes of this run, or this one alone.
 
-    def __init__(self) -> None:
+    `plays` says that each of them will roll out, in training, with weights of its own.
+    """
+
+    def __init__(self, *, plays: bool = True) -> None:
         self.group: dist.ProcessGroup | None = None
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            refuse_split_weights(os.environ)
+            if plays:
+                refuse_split_weights(os.environ, reader="a rollout")
             PartialState()  # gives each process its GPU
             # a group of its own: nccl's would spin on the GPU, and give up, while one works
             self.group = dist.new_group(backend="gloo", timeout=LONGEST_WAIT)
@@ -50,22 +54,39 @@ class Processes:
         return made
 
 
-def refuse_split_weights(environment: Mapping[str, str]) -> None:
-    """Raise SettingsError if accelerate was told to split the weights over the processes.
+def split_weights(environment: Mapping[str, str]) -> str:
+    """Return by what accelerate was told to split the weights over the processes, "" if not at all.
 
-    Our rollouts need whole ones: processes play different numbers of turns.
+    Raises SettingsError for the first version of FSDP, which wraps the model in another.
+
+    >>> split_weights({"ACCELERATE_USE_DEEPSPEED": "true", "ACCELERATE_DEEPSPEED_ZERO_STAGE": "3"})
+    'DeepSpeed ZeRO-3'
     """
-    found = ""
-    if environment.get("ACCELERATE_USE_FSDP", "").lower() in ("true", "1"):
-        found = "FSDP"
-    if environment.get("ACCELERATE_USE_DEEPSPEED", "").lower() in ("true", "1"):
-        stage = _stage(environment)
-        found = "DeepSpeed ZeRO-3" if stage == "3" else found
-    if found:
+    if _is_on(environment, "ACCELERATE_USE_FSDP"):
+        if environment.get("FSDP_VERSION", "1") == "1":
+            raise SettingsError(
+                "accelerate is set to FSDP's version 1; expected 2: use --fsdp_version 2."
+            )
+        return "FSDP2"
+    stage = _stage(environment) if _is_on(environment, "ACCELERATE_USE_DEEPSPEED") else ""
+    return "DeepSpeed ZeRO-3" if stage == "3" else ""
+
+
+def refuse_split_weights(environment: Mapping[str, str], *, reader: str) -> None:
+    """Raise SettingsError if each process holds only a part of the weights, which `reader` reads.
+
+    Processes play different numbers of turns, so that they cannot gather weights turn by turn.
+    """
+    if found := split_weights(environment):
         raise SettingsError(
-            f"accelerate is set to {found}, which splits the weights over the processes; rollouts "
-            "need whole ones. Use plain DDP (torchrun), with LoRA, or DeepSpeed ZeRO-2."
+            f"accelerate is set to {found}, which splits the weights over the processes; {reader} "
+            "needs whole ones. Let vLLM play (--grpo-vllm-mode server), or use plain DDP "
+            "(torchrun), with LoRA, or DeepSpeed ZeRO-2."
         )
+
+
+def _is_on(environment: Mapping[str, str], name: str) -> bool:
+    return environment.get(name, "").lower() in ("true", "1")
 
 
 def _stage(environment: Mapping[str, str]) -> str:

@@ -6,33 +6,37 @@ Nothing here knows a loss, an episode or a task.
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import torch
-from peft import LoraConfig, PeftModel
+from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
+from torch import nn
+from torch.distributed.tensor import DTensor
 from transformers import PreTrainedModel, PrinterCallback, Trainer
 from transformers.trainer_callback import ProgressCallback
 from transformers.utils import logging
+from trl.distributed import DistributedBackend
 from trl.trainer import utils as trl_models
 
 from hopling import records
 from hopling.errors import SettingsError
-from hopling.training.processes import refuse_split_weights
+from hopling.training.processes import split_weights
 from hopling.training.settings import GRPO, SFT
 
 Row = dict[str, Any]
+Weights = Mapping[str, torch.Tensor]
 
 
 def common_arguments(settings: SFT | GRPO, output_dir: Path) -> dict[str, Any]:
     """Return the arguments that both trainers give to transformers.
 
-    Raises SettingsError for a precision that is not there and for weights that would be split.
+    Raises SettingsError for a precision that is not there.
     """
-    refuse_split_weights(os.environ)
     gpu = torch.cuda.is_available()
     bf16 = gpu and torch.cuda.is_bf16_supported() and settings.precision != "fp32"
     if settings.precision == "bf16" and not bf16:
@@ -116,14 +120,49 @@ def _scoring_labels_only() -> Iterator[None]:
         trl_models._use_triton = before
 
 
-def merged(trainer: Trainer) -> None:
-    """Fold the adapter into the weights of the model that it was put on."""
-    model = trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)
-    if isinstance(model, PeftModel):
-        model.merge_and_unload()
-        base = model.get_base_model()
+@contextmanager
+def to_train(model: PreTrainedModel | PeftModel) -> Iterator[PreTrainedModel | PeftModel]:
+    """Yield the model that a trainer gets: the model itself, whose weights change in place.
+
+    Where processes split the weights it is a copy, since no model gets out of that whole; `settle`
+    puts the trained weights into the first, which waits on the CPU.
+    """
+    if not split_weights(os.environ):
+        yield model
+        return
+    device = model.device
+    nn.Module.to(model, torch.device("cpu"))
+    try:
+        yield deepcopy(model)
+    finally:
+        nn.Module.to(model, device)
+
+
+def settle(trainer: Trainer, model: PreTrainedModel | PeftModel, *, kept: Weights | None) -> None:
+    """Leave the kept weights, or else the last, in the model, with the adapter folded in."""
+    trained = trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)
+    if split_weights(os.environ):
+        kept = dict(whole(trainer)) if kept is None else kept
+        is_adapted = isinstance(trained, PeftModel)
+        trained = get_peft_model(model, trained.peft_config["default"]) if is_adapted else model
+    if kept is not None:
+        with torch.no_grad():
+            for name, parameter in _trained(trained):
+                parameter.copy_(kept[name])
+    if isinstance(trained, PeftModel):
+        trained.merge_and_unload()
+        base = trained.get_base_model()
         for name in ("peft_config", "_hf_peft_config_loaded"):
             vars(base).pop(name, None)
+
+
+def whole(trainer: Trainer) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield each trained weight, gathered where processes split it; all of them must take part."""
+    gathers = DistributedBackend(trainer.accelerator)
+    for name, parameter in _trained(trainer.accelerator.unwrap_model(trainer.model)):
+        with gathers.gather_params([parameter]):
+            weight: torch.Tensor = parameter.detach()
+            yield name, weight.full_tensor() if isinstance(weight, DTensor) else weight
 
 
 def last_checkpoint(output_dir: Path) -> Path | None:
@@ -170,16 +209,16 @@ class Best:
         if kept:
             self.found = json.loads(kept[-1].read_text(encoding="utf-8"))
 
-    def offer(self, score: float, step: int, model: torch.nn.Module) -> bool:
-        """Keep the model's trained weights if the score beats the best; say whether it did."""
+    def offer(self, score: float, step: int, weights: Iterable[tuple[str, torch.Tensor]]) -> bool:
+        """Keep the weights if the score beats the best; say whether it did."""
         if self.found and score <= self.found["score"]:
             return False
         self.found = {"score": score, "step": step}
+        kept = {name: w.cpu().contiguous() for name, w in weights if self.writes}
         if not self.writes:
             return True
         self.folder.mkdir(parents=True, exist_ok=True)
-        weights = {name: p.detach().contiguous() for name, p in _trained(model)}
-        save_file(weights, self.folder / f"best-{step}.safetensors")
+        save_file(kept, self.folder / f"best-{step}.safetensors")
         records.write_json(self.folder / f"best-{step}.json", self.found)
         return True
 
@@ -189,14 +228,11 @@ class Best:
         for number in sorted(notes)[:-1]:
             self._drop(number)
 
-    def restore(self, model: torch.nn.Module) -> None:
-        """Put the best weights back, if any were kept."""
+    def weights(self) -> Weights | None:
+        """Return the best weights, if any were kept."""
         if self.found is None:
-            return
-        kept = load_file(self.folder / f"best-{self.found['step']}.safetensors")
-        with torch.no_grad():
-            for name, parameter in _trained(model):
-                parameter.copy_(kept[name])
+            return None
+        return load_file(self.folder / f"best-{self.found['step']}.safetensors")
 
     def _drop(self, step: int) -> None:
         for ending in ("json", "safetensors") if self.writes else ():
@@ -207,5 +243,5 @@ def _number(path: Path) -> int:
     return int(path.stem.split("-")[1])
 
 
-def _trained(model: torch.nn.Module) -> list[tuple[str, torch.nn.Parameter]]:
+def _trained(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
     return [(name, p) for name, p in model.named_parameters() if p.requires_grad]

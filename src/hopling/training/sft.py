@@ -24,18 +24,21 @@ from hopling.training.runs import (
     adapter,
     common_arguments,
     last_checkpoint,
-    merged,
     restored,
+    settle,
     silence,
+    to_train,
 )
 from hopling.training.settings import SFT
+
+AnyModel = PreTrainedModel | PeftModel
 
 
 class Trainable(Protocol):
     """A policy whose weights can be trained in place."""
 
     @property
-    def model(self) -> PreTrainedModel | PeftModel: ...
+    def model(self) -> AnyModel: ...
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase: ...
@@ -61,8 +64,8 @@ def sft(
     from the last checkpoint in `output_dir` and ends with the weights of an uninterrupted run.
     """
     data = rows(traces, max_tokens=settings.max_tokens)
-    with restored(student.model):
-        trainer = _trainer(student, data, settings, output_dir=output_dir)
+    with restored(student.model), to_train(student.model) as model:
+        trainer = _trainer(student, model, data=data, settings=settings, output_dir=output_dir)
         checkpoint = last_checkpoint(output_dir) if resume else None
         done = int(checkpoint.name.split("-")[1]) if checkpoint else 0
         first = trainer.accelerator.is_main_process
@@ -70,7 +73,7 @@ def sft(
         left_out = len(traces) - len(data.kept)
         trainer.add_callback(_Reporter(log, on_progress, settings, left_out=left_out))
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        merged(trainer)
+        settle(trainer, student.model, kept=None)
     return student
 
 
@@ -89,7 +92,9 @@ class _TraceTrainer(SFTTrainer):
         )
 
 
-def _trainer(student: Trainable, data: Rows, settings: SFT, *, output_dir: Path) -> _TraceTrainer:
+def _trainer(
+    student: Trainable, model: AnyModel, *, data: Rows, settings: SFT, output_dir: Path
+) -> _TraceTrainer:
     if student.tokenizer.pad_token_id is None and student.tokenizer.eos_token_id is None:
         raise SettingsError("the tokenizer has neither a pad token nor an end token; set one.")
     processes = PartialState().num_processes
@@ -106,7 +111,7 @@ def _trainer(student: Trainable, data: Rows, settings: SFT, *, output_dir: Path)
         dataset_kwargs={"skip_prepare_dataset": True},
     )
     trainer = _TraceTrainer(
-        model=student.model,
+        model=model,
         args=arguments,
         train_dataset=Dataset.from_dict({"input_ids": data.input_ids, "labels": data.labels}),
         processing_class=student.tokenizer,

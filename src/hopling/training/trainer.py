@@ -5,12 +5,14 @@ Shapes: B episodes of this process, T completion tokens.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import torch
 from peft import PeftModel
 from transformers import PreTrainedModel
 from trl import GRPOTrainer
+from trl.models import prepare_deepspeed, prepare_fsdp
 from trl.trainer.utils import add_fused_lm_head, pad
 
 from hopling.episode import Episode
@@ -54,7 +56,12 @@ class EpisodeTrainer(GRPOTrainer):
         if kl and reference is not None:
             head = cast(PreTrainedModel, reference)  # what TRL patches may be wrapped by PEFT
             add_fused_lm_head(head, temperature=self.temperature)
-            self.ref_model = self.accelerator.prepare_model(reference, evaluation_mode=True)
+            prepared: Any = partial(self.accelerator.prepare_model, evaluation_mode=True)
+            if self.is_deepspeed_enabled:
+                prepared = partial(prepare_deepspeed, accelerator=self.accelerator)
+            elif self.is_fsdp_enabled:
+                prepared = partial(prepare_fsdp, accelerator=self.accelerator)
+            self.ref_model = prepared(head)
 
     def _played(self, prompts: list[str], _: GRPOTrainer) -> dict[str, Any]:
         self.batch = self.play([int(prompt) for prompt in prompts])
