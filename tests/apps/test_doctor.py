@@ -64,7 +64,7 @@ def test_a_student_s_memory_is_estimated(hopling: Hopling) -> None:
 def test_an_endpoint_is_probed_for_its_row_cap(
     hopling: Hopling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """BUGS B01: a cap that says nothing."""
+    """BUGS B02: a cap that says nothing."""
     monkeypatch.setattr(sparql, "SparqlEndpoint", Endpoint)
     ran = hopling("doctor", "--endpoint", "http://t.example/sparql")
     assert (ran.code, "cuts at 10,000 rows" in ran.out) == (0, True)

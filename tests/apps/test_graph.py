@@ -131,6 +131,79 @@ def test_audit_says_what_a_graph_lacks_for_tasks(
     assert "starts not found: m.99" in hopling("graph", "audit", films, "--tasks", path).out
 
 
+def test_audit_says_when_it_did_not_look_at_all_nodes(
+    hopling: Hopling, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a list that may be too long says so; of m.1's ball, m.1 alone is looked at."""
+    path = write_tasks(
+        tmp_path / "one.jsonl", {"a": {"question": "?", "start": ["m.1"], "answers": ["Cy"]}}
+    )
+    arguments = "graph", "audit", films, "--tasks", path
+    assert hopling(*arguments, "--json").json["looked_at"] is None
+    monkeypatch.setattr("hopling.apps.audit._MAX_NODES", 1)
+    found = hopling(*arguments, "--json").json
+    assert (found["unreached"], found["looked_at"]) == (["written_by"], 1)
+    told = hopling(*arguments).out
+    assert "at most 1; 1 nodes were looked at" in told
+    assert "lower --hops or --limit to be sure" in told
+
+
+def test_audit_names_labels_of_several_nodes(hopling: Hopling, tmp_path: Path) -> None:
+    """Issue 3, item 5: near-duplicates, by case, spaces and punctuation."""
+    triples = write_rows(tmp_path / "t.tsv", [("a", "r", "b"), ("c", "r", "d")])
+    names = write_rows(
+        tmp_path / "n.tsv", [("a", "Low-Fi"), ("c", "low fi"), ("b", "Hi"), ("d", "X")]
+    )
+    hopling("graph", "build", triples, "--out", "g", "--labels", names)
+    path = write_tasks(
+        tmp_path / "one.jsonl", {"q": {"question": "?", "start": ["a"], "answers": ["Hi"]}}
+    )
+    found = hopling("graph", "audit", "g", "--tasks", path, "--json").json
+    assert found["near_duplicates"] == {"Low-Fi": ["a", "c"]}
+    assert any("stand for several nodes" in line for line in found["suggestions"])
+
+
+def test_info_names_the_arrays_that_are_damaged(hopling: Hopling, films: Path) -> None:
+    """Issue 3, item 1: a checksum; opening reads nothing, so only --check finds it."""
+    arguments = "graph", "info", films, "--check"
+    assert (hopling(*arguments).code, hopling(*arguments, "--json").json) == (0, {"damaged": []})
+    values = films / "incoming_value.npy"
+    content = bytearray(values.read_bytes())
+    content[-1] ^= 1
+    values.write_bytes(content)
+    ran = hopling(*arguments)
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out.startswith("Damaged: incoming_value.\nBuild the graph again")
+    assert hopling(*arguments, "--json").json == {"damaged": ["incoming_value"]}
+
+
+def test_a_graph_exported_as_graphml_is_built_again(hopling: Hopling, tmp_path: Path) -> None:
+    """BUGS.md B12: the same edges, literals and shown labels."""
+    (tmp_path / "t.nt").write_text(
+        "<http://t.example/a> <http://t.example/p> <http://t.example/b> .\n"
+        '<http://t.example/a> <http://t.example/q> "x\\u000By" .\n'
+        '<http://t.example/a> <http://t.example/q> "" .\n'
+        '<http://t.example/b> <http://www.w3.org/2000/01/rdf-schema#label> "B\\r"@en .\n'
+    )
+    hopling("graph", "build", "t.nt", "--out", "g", "--namespace", "http://t.example/")
+    told = hopling("graph", "export", "g", "--out", "g.graphml").out
+    assert "2 nodes" in told
+    assert "1 texts hold characters that XML has not" in told
+    hopling("graph", "build", "g.graphml", "--out", "again")
+    index = HopIndex.open(tmp_path / "again")
+    assert index.labels(["a", "b"]) == [None, "B\r"]
+    assert index.neighbors(["a"], "outgoing") == [
+        [("p", "b", False), ("q", "", True), ("q", "x\ufffdy", True)]
+    ]
+    assert hopling("graph", "export", "g", "--out", "g.xml").code == 2
+
+
+def test_search_takes_the_beginning_of_a_label(hopling: Hopling, films: Path) -> None:
+    """Ours."""
+    rows = hopling("graph", "search", films, "the l", "--json").json
+    assert rows[0]["label"] == "The Long Night"
+
+
 def test_a_bad_line_names_the_flag(hopling: Hopling, tmp_path: Path) -> None:
     """Issue 3, item 2: no Python keyword on a command line."""
     bad = write_rows(tmp_path / "bad.tsv", [("alone",)])

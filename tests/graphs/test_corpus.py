@@ -130,8 +130,9 @@ def test_half_characters_do_not_reach_the_disk(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "rule"),
     [
-        ("[1]", "must be an object"),
-        ("{broken", "must be an object"),
+        ("[1]", "not a JSON object"),
+        ("{broken", "not a JSON object"),
+        (100_000 * '{"text": ', "not a JSON object"),
         ('{"title": "x"}', "must have 'text'; found 'title'"),
         ('{"text": 5}', "must be text"),
         ('{"id": "Oslo", "text": "y"}', "two different documents"),

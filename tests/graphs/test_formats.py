@@ -1,17 +1,22 @@
 """Tests of the formats a graph is built from, and of the profiles of published dumps."""
 
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from hopling.errors import DataError, SettingsError
 from hopling.graphs import HopIndex, build_index
 from hopling.graphs.build import BuildSettings
-from hopling.graphs.formats import Source
+from hopling.graphs.formats import LABEL, Source
 from hopling.graphs.profiles import profile_named
 from hopling.graphs.readers import graphml
+from hopling.graphs.terms import Triple
 
 Write = Callable[[str, str], Path]
 NS = "http://t.example/"
@@ -75,16 +80,34 @@ def test_turtle_keeps_what_was_written_and_names_a_bad_statement(
     assert [edge.value for edge in edges] == ["05", "1.50", "d"]
 
 
-def test_graphml_that_was_written_is_read_again(tmp_path: Path) -> None:
-    """BUGS.md B12: a control character is replaced, an empty text and parallel edges stay."""
-    from hopling.graphs.terms import Triple
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 
-    path = tmp_path / "g.graphml"
-    edges = [Triple("a", "r<1>", "b"), Triple("a", "r2", "b")]
-    assert graphml.write(path, [("a", "a\x0bb"), ("b", "")], edges) == 1
-    found = list(graphml.read(Source(path), "0"))
-    assert found[:2] == [("a", graphml.LABEL, "a\ufffdb", ""), ("b", graphml.LABEL, "", "")]
-    assert found[2:] == edges
+
+@given(TEXTS, TEXTS, TEXTS)
+@example("a\x0bb", "", "\r\n\t<&\"'>")
+def test_graphml_that_was_written_is_read_again(label: str, note: str, relation: str) -> None:
+    """BUGS.md B12: a forbidden character is replaced, an empty text and parallel edges stay."""
+    edges = [Triple("a", f"r{relation}", "b"), Triple("a", "r2", "b")]
+    literals = [("note", note), ("label", "2"), ("note", "n")]
+    nodes = [graphml.Node("a", label, literals), graphml.Node("b", "")]
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "g.graphml")
+        changed = graphml.write(path, ["note", "label"], nodes, edges)
+        found = list(graphml.read(Source(path), "0"))
+
+    def safe(text: str) -> str:
+        return re.sub("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
+
+    assert found == [
+        Triple("a", LABEL, safe(label), ""),
+        Triple("a", "note", safe(note), ""),
+        Triple("a", "label", "2", ""),
+        Triple("a", "note", "n", ""),
+        Triple("b", LABEL, "", ""),
+        Triple("a", f"r{safe(relation)}", "b"),
+        edges[1],
+    ]
+    assert changed == sum(safe(text) != text for text in (label, note, relation))
 
 
 def test_a_pyg_graph_and_an_ogb_folder_have_numbers_for_ids(tmp_path: Path) -> None:
@@ -112,7 +135,7 @@ def test_freebase_keeps_facts_and_english_names(
     """Issue 3: `--profile freebase`; the dump as published, and its older form with `ns:`."""
     rows = [
         ("m.1", "film.film.directed_by", "m.2"),
-        ("m.1", "type.object.name", '"Kismet"@en'),
+        ("m.1", "type.object.name", '"Kismet, see ns:m.2 ."@en'),
         ("m.1", "type.object.name", '"Kismet auf Deutsch"@de'),
         ("m.1", "common.topic.alias", '"K"@en'),
         ("m.1", "type.object.type", "film.film"),
@@ -129,7 +152,7 @@ def test_freebase_keeps_facts_and_english_names(
     assert profile is not None
     index = built(Source(dump, "nt", profile=profile), tmp_path, namespace=profile.namespace)
     assert index.neighbors(["m.1"], "outgoing") == [[("film.film.directed_by", "m.2", False)]]
-    assert index.labels(["m.1"]) == ["Kismet"]
+    assert index.labels(["m.1"]) == ["Kismet, see ns:m.2 ."]
     assert profile.dropped == {"a relation left out": 2, "another language": 1}
 
 

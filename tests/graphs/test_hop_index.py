@@ -183,6 +183,7 @@ def test_a_folder_that_is_no_whole_index_is_refused(index: HopIndex, tmp_path: P
         ("{", "damaged"),
         ("[]", "another's"),
         ('{"format": "mine"}', "another's"),
+        (json.dumps({"format": manifest["format"]}), "has version None"),
         (json.dumps({**manifest, "version": 99}), "has version 99; this hopling reads 2"),
     ]:
         (folder / "manifest.json").write_text(text)

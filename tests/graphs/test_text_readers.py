@@ -72,12 +72,14 @@ def test_bad_rows_are_named(tmp_path, nodes, links, message):
 def test_files_that_are_no_tables_are_refused(tmp_path):
     """CONVENTIONS, "Errors"."""
     nodes, links, odd = written(tmp_path, nodes_jsonl="[1]\n", links_csv=LINKS, odd_xls="x")
-    with pytest.raises(DataError, match="line 1 is no JSON object"):
+    with pytest.raises(DataError, match=r"nodes\.jsonl, line 1: not a JSON object: .\[1\]"):
         read_tables(nodes, links)
     with pytest.raises(SettingsError, match=r"is no \.csv"):
         read_tables(odd, links)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(SettingsError, match="There is no file"):
         read_tables(tmp_path / "none.csv", links)
+    with pytest.raises(SettingsError, match="cannot be read"):
+        read_graphml(tmp_path)
 
 
 GRAPHML = """<?xml version="1.0"?>

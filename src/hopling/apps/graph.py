@@ -1,4 +1,4 @@
-"""`hopling graph`: build an index from files, say what is in it, find ids, walk one hop."""
+"""`hopling graph`: build an index from files, say what is in it, search, walk, export."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -83,7 +83,7 @@ def audit(folder: Folder, settings: Auditing, *, as_json: AsJson = False) -> Non
         raise SettingsError(f"hops is {settings.hops}; expected at least 1.")
     tasks = read(settings.tasks, limit=settings.limit, splits=["train", "valid", "test", "unseen"])
     graph = open_graph(folder, console=screen(to_stderr=True))
-    relations = graph.relations() if isinstance(graph, HopIndex) else ()
+    relations = graph.relations() if isinstance(graph, HopIndex) else None
     found = audited(graph, tasks, hops=settings.hops, relations=relations)
     if as_json:
         print_json(asdict(found))
@@ -93,7 +93,7 @@ def audit(folder: Folder, settings: Auditing, *, as_json: AsJson = False) -> Non
         "starts not found": found.missing_starts,
         "answers not in the graph": found.missing_answers,
         "labels of several nodes": tuple(found.near_duplicates)[:10],
-        "relations never reached": found.unreached[:10],
+        "relations never reached": (found.unreached or ())[:10],
     }
     for name, examples in lists.items():
         if examples:
@@ -103,17 +103,60 @@ def audit(folder: Folder, settings: Auditing, *, as_json: AsJson = False) -> Non
 
 
 @app.command()
-def info(folder: Folder, language: Language = "en", as_json: AsJson = False) -> None:
-    """Say what a graph holds: edges, entities, labels, hubs, and what was left out."""
+def info(
+    folder: Folder,
+    language: Language = "en",
+    check: Annotated[
+        bool, typer.Option("--check", help="Read all of it, and name damage.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a graph holds: edges, entities, labels, hubs, and what was left out.
+
+    With --check, read every array instead, and exit with 1 when one is not what was written.
+    """
     from hopling.graphs.hop_index import HopIndex
 
-    if is_document_graph(folder):
+    if is_document_graph(folder) and not check:
         print_documents(folder, as_json=as_json)
         return
     index = open_graph(folder, languages=_listed(language), console=screen(to_stderr=True))
     if not isinstance(index, HopIndex):
         raise SettingsError(f"{folder} is an endpoint; only a built graph keeps counts of itself.")
-    _print_report(index.info(), index, as_json=as_json)
+    if check:
+        _print_damage(index.folder, as_json=as_json)
+    else:
+        _print_report(index.info(), index, as_json=as_json)
+
+
+@app.command()
+def export(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="File to write, such as films.graphml.")],
+    language: Language = "en",
+) -> None:
+    """Write a graph as GraphML, which networkx, Gephi and Cytoscape read.
+
+    Nodes have their shown label, and literals as text without datatype or language.
+    """
+    from hopling.graphs.hop_index import HopIndex
+    from hopling.graphs.readers import graphml
+
+    index = open_graph(folder, languages=_listed(language), console=screen(to_stderr=True))
+    if not isinstance(index, HopIndex):
+        raise SettingsError(f"{folder} is an endpoint; build a graph of its dump to export it.")
+    if out.suffix != ".graphml":
+        raise SettingsError(f"out is {str(out)!r}; expected a name that ends in .graphml.")
+    nodes = (
+        graphml.Node(id, label or "", [(e.relation, e.value) for e in edges if e.literal])
+        for id in index.nodes()
+        for label, edges in zip(index.labels([id]), index.neighbors([id], "outgoing"), strict=True)
+    )
+    edges = (triple for triple in index.triples() if triple.suffix is None)
+    changed = graphml.write(out, index.relations(), nodes, edges)
+    print(f"{out}: {index.info().entities:,} nodes.")
+    if changed:
+        print(f"{changed:,} texts hold characters that XML has not; they became \ufffd.")
 
 
 @app.command()
@@ -179,6 +222,21 @@ def hop(
 
 def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _print_damage(folder: Path, *, as_json: bool) -> None:
+    from hopling.graphs.layout import check_arrays
+
+    damaged = check_arrays(folder)
+    if as_json:
+        print_json({"damaged": damaged})
+    elif damaged:
+        print(f"Damaged: {', '.join(damaged)}.")
+        print(f"Build the graph again: hopling graph build SOURCE --out {folder}")
+    else:
+        print(f"{folder} is as it was written.")
+    if damaged:
+        raise typer.Exit(1)
 
 
 def _print_report(

@@ -5,9 +5,7 @@ and `id` (`_id`); folders of .txt and .md; OpenIE results of HippoRAG; folders o
 tables. JSON files may end in .gz.
 """
 
-import gzip
 import json
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +14,10 @@ from typing import Any
 
 from hopling.errors import DataError, SettingsError
 from hopling.graphs.base import Document
+from hopling.graphs.formats import Bad
 from hopling.graphs.openie import Extraction, tidied, tidied_triples, tidy
+from hopling.graphs.readers.rows import parquet_rows, placed_rows
+from hopling.graphs.sources import opened
 
 _TEXT_FILES = (".txt", ".md", ".markdown")
 _ROW_FILES = (".jsonl", ".json", ".parquet")
@@ -102,6 +103,8 @@ class _Shelf:
 
         Raises ValueError, with the rule, for a row that is no document.
         """
+        if isinstance(row, Bad):
+            raise ValueError(row.rule)
         if not isinstance(row, Mapping):
             raise ValueError("a document must be an object with 'text'")
         title, text = _title_and_text(row)
@@ -177,15 +180,10 @@ def _rows(source: Path) -> Iterator[tuple[str, object]]:
         yield from _text_rows(source)
     elif suffix in _TEXT_FILES:
         yield "the file", _text_row(source, source.name)
-    elif suffix == ".parquet":
-        for number, row in enumerate(_table(source), 1):
-            yield f"row {number}", row
     elif suffix == ".json":
-        yield from _json_rows(source)
-    elif suffix == ".jsonl":
-        for number, line in enumerate(_read(source).split("\n"), 1):
-            if line.strip():
-                yield f"line {number}", _parsed(line)
+        yield from _listed(source)
+    elif suffix in (".jsonl", ".parquet"):
+        yield from placed_rows(source)
     else:
         raise SettingsError(
             f"{source} has ending {source.suffix!r}. Documents come in folders of text and in "
@@ -193,7 +191,7 @@ def _rows(source: Path) -> Iterator[tuple[str, object]]:
         )
 
 
-def _json_rows(source: Path) -> Iterator[tuple[str, object]]:
+def _listed(source: Path) -> Iterator[tuple[str, object]]:
     try:
         whole = json.loads(_read(source))
     except ValueError as error:
@@ -224,19 +222,21 @@ def _add_graphrag(folder: Path, shelf: _Shelf) -> None:
     """Add graphrag's text units as documents, and what it read out of each."""
     titles: dict[str, str] = {}
     if (folder / "documents.parquet").is_file():
-        titles = {row["id"]: row.get("title") or "" for row in _table(folder / "documents.parquet")}
+        titles = {
+            row["id"]: row.get("title") or "" for row in parquet_rows(folder / "documents.parquet")
+        }
     entities: dict[str, list[str]] = defaultdict(list)
     triples: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     kinds: dict[str, str] = {}
-    for row in _table(folder / _GRAPHRAG[1]):
+    for row in parquet_rows(folder / _GRAPHRAG[1]):
         kinds[tidy(row["title"])] = str(row.get("type") or "").casefold()
         for unit in row.get("text_unit_ids") or ():
             entities[unit].append(row["title"])
-    for row in _table(folder / _GRAPHRAG[2]):
+    for row in parquet_rows(folder / _GRAPHRAG[2]):
         relation = tidy((row.get("description") or _RELATED)[:_MAX_RELATION]) or _RELATED
         for unit in row.get("text_unit_ids") or ():
             triples[unit].append((row["source"], relation, row["target"]))
-    for row in _table(folder / _GRAPHRAG[0]):
+    for row in parquet_rows(folder / _GRAPHRAG[0]):
         owners = [row["document_id"]] if row.get("document_id") else row.get("document_ids") or []
         title = titles.get(owners[0], "") if owners else ""
         unit = row["id"]
@@ -247,36 +247,13 @@ def _add_graphrag(folder: Path, shelf: _Shelf) -> None:
         shelf.read(unit, entities[unit], triples[unit], known)
 
 
-def _table(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ModuleNotFoundError as error:
-        raise SettingsError(
-            f"Reading {path} needs pyarrow. Run: pip install 'hopling[graphs]'"
-        ) from error
-    try:
-        with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches():
-                yield from batch.to_pylist()
-    except (OSError, ArrowException) as error:
-        raise DataError(f"{path} is no parquet file that can be read ({error}).") from error
-
-
 def _read(path: Path) -> str:
+    with opened(path) as stream:
+        raw = stream.read()
     try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 ({error}). Convert it.") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is not a whole gzip file ({error}). Fetch it again.") from error
-
-
-def _parsed(line: str) -> object:
-    try:
-        return json.loads(line)
-    except ValueError:
-        return None
 
 
 def _packed(text: str, max_words: int) -> Iterator[str]:

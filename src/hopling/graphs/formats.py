@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from hopling.errors import DataError, SettingsError, nearest
-from hopling.graphs.sources import Lines, unpacked
+from hopling.graphs.sources import BROKEN, Lines, unpacked
 from hopling.graphs.terms import Triple, parse_triple
 
 Format = Literal[
@@ -131,7 +131,7 @@ def triples_of(lines: Lines, source: Source, scope: str) -> Iterator[Triple]:
             yield found
     except FileNotFoundError as error:
         raise SettingsError(f"There is no file {error.filename or source.path}.") from error
-    except EOFError as error:
+    except BROKEN as error:
         raise DataError(f"{source.path} is not whole ({error}). Fetch it again.") from error
     lines.took(source.path)
 

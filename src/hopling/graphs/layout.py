@@ -282,9 +282,9 @@ def own_manifest(
         raise SettingsError(f"{folder / MANIFEST} is damaged ({error}). {again}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != format:
         raise SettingsError(f"{folder} is {other}: its manifest is another's. {again}")
-    if manifest["version"] != version:
+    if (found := manifest.get("version")) != version:
         raise SettingsError(
-            f"{folder} has version {manifest['version']}; this hopling reads {version}. {again}"
+            f"{folder} has version {found}; this hopling reads {version}. {again}"
         )
     return manifest
 

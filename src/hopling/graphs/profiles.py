@@ -88,10 +88,9 @@ def profile_named(
 
 def _freebase(profile: Profile, line: bytes) -> bytes:
     """Keep a line of facts or of an English name; `ns:m.0abc` is written out."""
-    if b"ns:" in line and not line.lstrip().startswith((b"<", b"#", b"@")):
-        line = _PREFIXED.sub(rb"<http://rdf.freebase.com/ns/\1>", line)
-        if not line.rstrip().endswith(b" ."):
-            line = line.rstrip()[:-1] + b" .\n" if line.rstrip().endswith(b".") else line
+    terms, quote, literal = line.partition(b'"')
+    if b"ns:" in terms and not terms.lstrip().startswith((b"#", b"@")):
+        line = _PREFIXED.sub(rb"<http://rdf.freebase.com/ns/\1>", terms) + quote + literal
     if line.startswith(b"@prefix"):
         return b"\n"
     relation = _relation(line)

@@ -10,6 +10,7 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, TextIO, TypeVar, cast
@@ -23,6 +24,11 @@ OnProgress = Callable[[int, int | None], None]
 CHUNK_BYTES = 1 << 22
 
 _PACKED = {".gz": "gzip", ".zst": "zstandard"}
+try:
+    _ISAL_ERROR: type[Exception] = import_module("isal.isal_zlib").error
+except ImportError:
+    _ISAL_ERROR = zlib.error
+BROKEN = (EOFError, gzip.BadGzipFile, zlib.error, _ISAL_ERROR)  # what a cut or damaged file raises
 
 
 class Chunk(NamedTuple):
@@ -106,11 +112,8 @@ class Lines:
                 self._on_progress(self._done, self.total)
         except FileNotFoundError as error:
             raise SettingsError(f"There is no file {source}.") from error
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise DataError(
-                f"{source} is not a whole {_PACKED[source.suffix]} file ({error}). "
-                "Fetch or compress it again."
-            ) from error
+        except BROKEN as error:
+            raise _not_whole(source, error) from error
 
     def took(self, source: Path) -> None:
         """Report a file as read that was read in another way."""
@@ -162,6 +165,30 @@ def mapped(function: Callable[[S], T], rows: Iterable[S], *, ahead: int) -> Iter
         finally:
             for future in waiting:
                 future.cancel()
+
+
+@contextmanager
+def opened(source: Path) -> Iterator[IO[bytes]]:
+    """Give a file's content, unpacked.
+
+    Raises SettingsError when there is no such file, DataError when it is not whole.
+    """
+    try:
+        raw = source.open("rb")
+    except FileNotFoundError as error:
+        raise SettingsError(f"There is no file {source}.") from error
+    except OSError as error:
+        raise SettingsError(f"{source} cannot be read ({error.strerror}).") from error
+    with raw:
+        try:
+            yield unpacked(source, raw)
+        except BROKEN as error:
+            raise _not_whole(source, error) from error
+
+
+def _not_whole(source: Path, error: BaseException) -> DataError:
+    packed = _PACKED.get(source.suffix, "packed")
+    return DataError(f"{source} is not a whole {packed} file ({error}). Fetch or pack it again.")
 
 
 def unpacked(source: Path, raw: BinaryIO) -> IO[bytes]:

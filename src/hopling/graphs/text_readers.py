@@ -5,10 +5,7 @@ Also from what PyG, OGB and the papers' `.pt` files hold once they are in memory
 """
 
 import csv
-import gzip
 import io
-import json
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +13,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from hopling.errors import DataError, SettingsError
+from hopling.graphs.formats import Bad
+from hopling.graphs.readers.rows import placed_rows
+from hopling.graphs.sources import opened
 from hopling.graphs.text import TextGraph
 
 csv.field_size_limit(1 << 30)  # a text may be long
@@ -92,7 +92,9 @@ def read_graphml(path: Path, *, columns: Columns | None = None) -> TextGraphFile
     splits: dict[str, str] = {}
     pairs, directed = [], False
     try:
-        for _, element in ElementTree.iterparse(io.BytesIO(_bytes(path)), events=("end",)):
+        with opened(path) as stream:
+            content = io.BytesIO(stream.read())
+        for _, element in ElementTree.iterparse(content, events=("end",)):
             kind = element.tag.removeprefix(_GRAPHML)
             if kind == "key":
                 keys[element.attrib["id"]] = element.get("attr.name", element.attrib["id"])
@@ -180,61 +182,27 @@ def _flat(values: Any, ids: Sequence[str], name: str) -> list[Any]:
 
 def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     suffix = Path(path.name.removesuffix(".gz")).suffix
-    if suffix == ".parquet":
-        yield from _parquet_rows(path)
-        return
-    if suffix not in (".csv", ".tsv", ".jsonl"):
+    if suffix in (".csv", ".tsv"):
+        yield from _delimited(path, "," if suffix == ".csv" else "\t")
+    elif suffix in (".jsonl", ".parquet"):
+        for place, row in placed_rows(path):
+            if isinstance(row, Bad):
+                raise DataError(f"{path}, {place}: {row.rule}: {row.text[:200]!r}. Mend it.")
+            yield place, row
+    else:
         raise SettingsError(f"{path} is no .csv, .tsv, .jsonl or .parquet, also with .gz.")
-    try:
-        text = _bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 at byte {error.start}; save it as UTF-8.") from error
-    if suffix == ".jsonl":
-        yield from _json_rows(path, text)
-        return
-    reader = csv.DictReader(
-        io.StringIO(text, newline=""), delimiter="," if suffix == ".csv" else "\t"
-    )
-    for row in reader:
-        yield f"line {reader.line_num}", row
 
 
-def _json_rows(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
+def _delimited(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    with opened(path) as stream:
+        reader = csv.DictReader(
+            io.TextIOWrapper(stream, "utf-8-sig", newline=""), delimiter=delimiter
+        )
         try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise DataError(f"{path}, line {number} is no JSON: {error}.") from error
-        if not isinstance(row, dict):
-            raise DataError(f"{path}, line {number} is no JSON object.")
-        yield f"line {number}", row
-
-
-def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    try:
-        from pyarrow import ArrowInvalid, parquet
-    except ImportError as error:
-        raise SettingsError(
-            f"{path} needs pyarrow to be read; install it with pip install 'hopling[documents]'."
-        ) from error
-    try:
-        rows = parquet.read_table(path).to_pylist()
-    except (OSError, ArrowInvalid) as error:
-        raise DataError(f"{path} is no parquet file: {error}") from error
-    for number, row in enumerate(rows, start=1):
-        yield f"row {number}", row
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is no whole gzip file ({error}); fetch it anew.") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}).") from error
+            for row in reader:
+                yield f"line {reader.line_num}", row
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path} is not UTF-8 ({error}). Save it as UTF-8.") from error
 
 
 def _cell(row: Mapping[str, Any], column: str, path: Path, place: str) -> str:

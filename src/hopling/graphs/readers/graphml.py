@@ -6,24 +6,25 @@ written the replacement character stands for them.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape
 
 from hopling.graphs.formats import LABEL, LINK, RELATION_NAMES, Bad, Source
-from hopling.graphs.sources import unpacked
+from hopling.graphs.sources import opened
 from hopling.graphs.terms import Triple
 
 _LABELS = ("label", "name", "title")
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_KEPT = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}  # a parser would change them
 
 
 def read(source: Source, scope: str) -> Iterator[Triple | Bad]:
     """Yield the edges of a file, and the attributes of its nodes; parallel edges stay."""
     names: dict[str, str] = {}
-    with source.path.open("rb") as raw, unpacked(source.path, raw) as stream:
+    with opened(source.path) as stream:
         try:
             for _, element in ElementTree.iterparse(stream):
                 kind = element.tag.rpartition("}")[2]
@@ -39,39 +40,59 @@ def read(source: Source, scope: str) -> Iterator[Triple | Bad]:
             yield Bad(error.position[0], "not XML from here on", str(error))
 
 
-def write(path: Path, labels: Iterable[tuple[str, str]], edges: Iterable[Triple]) -> int:
-    """Write nodes with their labels, and edges; return how many texts lost a character."""
+class Node(NamedTuple):
+    """A node to write; `literals` are pairs of relation and value."""
+
+    id: str
+    label: str
+    literals: Sequence[tuple[str, str]] = ()
+
+
+def write(
+    path: Path, relations: Sequence[str], nodes: Iterable[Node], edges: Iterable[Triple]
+) -> int:
+    """Write nodes, and the edges between them; return how many texts lost a character.
+
+    `relations` are those of literals, and may be more. What stood at the path stays until the file
+    is whole.
+    """
     changed = 0
 
     def safe(text: str) -> str:
         nonlocal changed
         clean = _FORBIDDEN.sub("\ufffd", text)
         changed += clean != text
-        return clean
+        return escape(clean, _KEPT)
 
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    keys = {relation: f"p{place}" for place, relation in enumerate(relations)}
+    beside = path.with_name(f".{path.name}.part")
+    with beside.open("w", encoding="utf-8", newline="\n") as file:
         file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
         file.write('<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
-        for kind, name in (("node", "label"), ("edge", "relation")):
-            file.write(f'<key id="{name}" for="{kind}" attr.name="{name}" attr.type="string"/>\n')
+        named = [("edge", "relation", "relation"), ("node", "label", "label")]
+        for kind, key, name in [*named, *(("node", key, name) for name, key in keys.items())]:
+            named_key = f'id="{key}" for="{kind}" attr.name="{safe(name)}" attr.type="string"'
+            file.write(f"<key {named_key}/>\n")
         file.write('<graph edgedefault="directed">\n')
-        for node, label in labels:
-            data = f'<data key="label">{escape(safe(label))}</data>'
-            file.write(f"<node id={quoteattr(safe(node))}>{data}</node>\n")
+        for node in nodes:
+            cells = [("label", node.label), *((keys[name], text) for name, text in node.literals)]
+            data = "".join(f'<data key="{key}">{safe(text)}</data>' for key, text in cells)
+            file.write(f'<node id="{safe(node.id)}">{data}</node>\n')
         for edge in edges:
-            ends = f"source={quoteattr(safe(edge.head))} target={quoteattr(safe(edge.tail))}"
-            relation = escape(safe(edge.relation))
-            file.write(f'<edge {ends}><data key="relation">{relation}</data></edge>\n')
+            data = f'<data key="relation">{safe(edge.relation)}</data>'
+            ends = f'source="{safe(edge.head)}" target="{safe(edge.tail)}"'
+            file.write(f"<edge {ends}>{data}</edge>\n")
         file.write("</graph>\n</graphml>\n")
+    beside.replace(path)
     return changed
 
 
-def _data(element: Any, names: dict[str, str]) -> dict[str, str]:
-    return {
-        names.get(child.get("key", ""), child.get("key", "")): child.text or ""
+def _data(element: Any, names: dict[str, str]) -> list[tuple[str, str]]:
+    return [
+        (names.get(child.get("key", ""), child.get("key", "")), child.text or "")
         for child in element
         if child.tag.rpartition("}")[2] == "data"
-    }
+    ]
 
 
 def _node(element: Any, names: dict[str, str]) -> Iterator[Triple | Bad]:
@@ -80,17 +101,21 @@ def _node(element: Any, names: dict[str, str]) -> Iterator[Triple | Bad]:
         yield Bad(0, "a node has no id", str(dict(element.attrib)))
         return
     found = _data(element, names)
-    label = next((found.pop(name) for name in _LABELS if name in found), "")
-    yield Triple(node, LABEL, label, "")
-    for name, value in found.items():
-        yield Triple(node, name, value, "")
+    given = dict(reversed(found))  # of several values the first
+    name = next((name for name in _LABELS if name in given), "")
+    label = (name, given.get(name, ""))
+    yield Triple(node, LABEL, label[1], "")
+    if name:
+        found.remove(label)
+    for relation, value in found:
+        yield Triple(node, relation, value, "")
 
 
 def _edge(element: Any, names: dict[str, str]) -> Triple | Bad:
     head, tail = element.get("source"), element.get("target")
     if not head or not tail:
         return Bad(0, "an edge has no source or no target", str(dict(element.attrib)))
-    found = _data(element, names)
+    found = dict(_data(element, names))
     wanted = (*RELATION_NAMES, "label", "name", "key")
     relation = next((found[name] for name in wanted if found.get(name)), LINK)
     return Triple(head, relation, tail)

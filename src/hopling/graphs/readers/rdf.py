@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pyoxigraph as ox
 
 from hopling.graphs.formats import Bad, Source
-from hopling.graphs.sources import unpacked
+from hopling.graphs.sources import opened
 from hopling.graphs.terms import XSD_STRING, Triple
 
 _FORMATS = {
@@ -30,7 +30,7 @@ def read(source: Source, scope: str) -> Iterator[Triple | Bad]:
         # those without a name get random ones, and a file should give the same graph each time
         return names.setdefault(term.value, f"genid:{scope}-n{len(names)}")
 
-    with source.path.open("rb") as raw, unpacked(source.path, raw) as stream:
+    with opened(source.path) as stream:
         quads = ox.parse(stream, format=_FORMATS[source.kind], base_iri=base)
         while True:
             try:

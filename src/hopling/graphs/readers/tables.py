@@ -9,7 +9,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from hopling.errors import DataError, SettingsError
 from hopling.graphs.formats import (
@@ -22,7 +22,8 @@ from hopling.graphs.formats import (
     Source,
     table_triple,
 )
-from hopling.graphs.sources import unpacked
+from hopling.graphs.readers.rows import Row, numbered_rows
+from hopling.graphs.sources import opened
 from hopling.graphs.terms import Triple
 
 _ID_NAMES = ("id", "node", "node_id", "node_index", "entity")
@@ -42,14 +43,12 @@ class _Columns(NamedTuple):
 
 def read(source: Source, scope: str) -> Iterator[Triple | Bad]:
     """Yield the triples of a table, and the labels of its nodes."""
-    with source.path.open("rb") as raw, unpacked(source.path, raw) as stream:
-        if source.kind == "parquet":
-            yield from _named(source, enumerate(_parquet_rows(stream, source), 1))
-        elif source.kind == "jsonl":
-            yield from _named(source, _json_rows(stream))
-        else:
-            text = io.TextIOWrapper(stream, "utf-8-sig", errors="backslashreplace", newline="")
-            yield from _delimited(source, text)
+    if source.kind in ("jsonl", "parquet"):
+        yield from _named(source, numbered_rows(source.path, source.kind))
+        return
+    with opened(source.path) as stream:
+        text = io.TextIOWrapper(stream, "utf-8-sig", errors="backslashreplace", newline="")
+        yield from _delimited(source, text)
 
 
 def _delimited(source: Source, text: Iterable[str]) -> Iterator[Triple | Bad]:
@@ -89,39 +88,7 @@ def _bare(number: int, row: Sequence[str]) -> Triple | Bad:
         return Bad(number, str(error).replace("tab-separated ", ""), ",".join(row))
 
 
-def _json_rows(stream: Iterable[bytes]) -> Iterator[tuple[int, Mapping[str, Any] | Bad]]:
-    for number, line in enumerate(stream, 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line.decode("utf-8-sig"))
-        except ValueError:
-            row = None
-        if isinstance(row, dict):
-            yield number, row
-        else:
-            written = line.decode("utf-8", "backslashreplace")
-            yield number, Bad(number, "is not an object of JSON", written)
-
-
-def _parquet_rows(stream: Any, source: Source) -> Iterator[Mapping[str, Any]]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise SettingsError(
-            f"{source.path} needs pyarrow. Install it: pip install 'hopling[graphs]'."
-        ) from error
-    try:
-        for batch in parquet.ParquetFile(stream).iter_batches():
-            yield from batch.to_pylist()
-    except (pyarrow.ArrowInvalid, OSError) as error:
-        raise DataError(f"{source.path} is not a whole parquet file ({error}).") from error
-
-
-def _named(
-    source: Source, rows: Iterable[tuple[int, Mapping[str, Any] | Bad]]
-) -> Iterator[Triple | Bad]:
+def _named(source: Source, rows: Iterable[tuple[int, Row | Bad]]) -> Iterator[Triple | Bad]:
     for number, row in rows:
         if isinstance(row, Bad):
             yield row

@@ -11,7 +11,7 @@ from typing import Any
 
 from hopling.errors import DataError, SettingsError
 from hopling.graphs.formats import LABEL, LINK, Bad, Source
-from hopling.graphs.sources import unpacked
+from hopling.graphs.sources import opened
 from hopling.graphs.terms import Triple
 
 _NAMES = ("node_names", "titles", "title", "names", "raw_texts", "raw_text", "text")
@@ -74,5 +74,5 @@ def _mapping(folder: Path, pattern: str) -> Iterator[tuple[str, str]]:
 
 
 def _rows(path: Path) -> Iterator[list[str]]:
-    with path.open("rb") as raw, unpacked(path, raw) as stream:
+    with opened(path) as stream:
         yield from csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""))
