@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from hopling.apps.cli import main
+from hopling.recipes import sog_r1
+from hopling.settings import describe
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -61,6 +63,15 @@ def test_python_on_a_page_imports_what_there_is(page: str) -> None:
         module = import_module(str(node.module))
         lost = [alias.name for alias in node.names if not hasattr(module, alias.name)]
         assert not lost, f"{page}: {node.module} has no {', '.join(lost)}."
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/scale.md"])
+def test_settings_of_a_stage_on_a_page_are_there(page: str) -> None:
+    """Ours: a renamed setting would leave the pages behind."""
+    known = {entry.flag for entry in describe(sog_r1.Settings())}
+    named = set(re.findall(r"--(?:sft|grpo)-[\w-]+", (ROOT / page).read_text(encoding="utf-8")))
+    assert named
+    assert named <= known
 
 
 def test_commands_on_the_page_of_ones_own_graph_print_what_stands_there(

@@ -52,7 +52,8 @@ def practiced(
         tasks=asking.tasks(4),
         goal=Goal(asking.right),
         settings=settings,
-        run=Run(folder / way, valid=asking.tasks(3)),
+        # validated, the weights of the best step are kept; else the last
+        run=Run(folder / way, valid=() if WAYS[way] else asking.tasks(3)),
     )
     if PartialState().is_main_process:
         torch.save(student.model.state_dict(), folder / way / "weights.pt")

@@ -46,12 +46,15 @@ def test_two_processes_learn_what_one_learns(folder, way):
     """
     one, two = folder / "one" / way, folder / "two" / way
     assert (two / "episodes-1.jsonl").exists()
-    weights = torch.load(two / "weights.pt")
+    start, weights = torch.load(folder / "start.pt"), torch.load(two / "weights.pt")
+    has_moved = any(not torch.equal(weight, start[name]) for name, weight in weights.items())
+    assert has_moved == ("adapter" in way)
     for name, weight in torch.load(one / "weights.pt").items():
         torch.testing.assert_close(weights[name], weight, atol=1e-5, rtol=1e-3)
     rows = zip(read(one / "metrics.jsonl"), read(two / "metrics.jsonl"), strict=True)
-    for first, second in list(rows)[1:]:
-        for name in ("loss", "grad_norm", "reward", "calls", "valid_correct"):
+    for first, second in rows:
+        assert first.keys() == second.keys()
+        for name in {"loss", "grad_norm", "reward", "calls", "valid_correct"} & first.keys():
             assert second[name] == pytest.approx(first[name], rel=1e-2, abs=1e-5), name
 
 
