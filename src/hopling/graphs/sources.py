@@ -18,7 +18,8 @@ from typing import IO, BinaryIO, NamedTuple, TextIO, TypeVar, cast
 from hopling.errors import DataError, SettingsError
 from hopling.graphs.terms import Triple, parse_triple
 
-S, T = TypeVar("S"), TypeVar("T")
+S = TypeVar("S")
+T = TypeVar("T")
 OnProgress = Callable[[int, int | None], None]
 
 CHUNK_BYTES = 1 << 22
