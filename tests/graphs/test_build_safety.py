@@ -14,7 +14,9 @@ import zstandard
 
 from hopling.errors import DataError, SettingsError
 from hopling.graphs import BuildSettings, HopIndex, build_index, collect, dictionary, edge_arrays
+from hopling.graphs.formats import Source
 from hopling.graphs.layout import ArrayFile, check_arrays
+from hopling.graphs.profiles import profile_named
 from hopling.graphs.spill import NumberRuns, TextRuns, Texts
 
 Write = Callable[[str, str], Path]
@@ -54,6 +56,31 @@ def test_the_compiled_scan_gives_the_same_bytes_as_python(
     report = HopIndex.open(tmp_path / "none").info()
     assert report.triples > 2
     assert report.bad_lines
+
+
+FB, WD = "http://rdf.freebase.com/ns/", "http://www.wikidata.org/"
+DUMPS = {
+    "freebase": f'ns:m.1\tns:p.q\tns:m.2.\nns:m.1\tns:type.object.name\t"see ns:m.2 ."@en.\n'
+    f'<{FB}m.2>\t<{FB}p.q>\tns:m.1\t.\n<{FB}m.2>\t<{FB}common.x>\t"n"@de\t.\nbad line\n',
+    "wikidata": f"<{WD}entity/Q1> <{WD}prop/direct/P31> <{WD}entity/Q2> .\n"
+    f'<{WD}entity/Q1> <http://www.w3.org/2000/01/rdf-schema#label> "One"@mul .\nbad line\n',
+}
+
+
+@pytest.mark.parametrize("name", DUMPS)
+def test_a_profile_gives_the_same_bytes_compiled_or_not(name: str, tmp_path: Path) -> None:
+    """Issue 3, item 2: the profiles work on lines, before either scan."""
+    (tmp_path / "dump").write_text(DUMPS[name])
+    for scanner in ("none", "numba"):
+        profile = profile_named(name)
+        assert profile is not None
+        settings = BuildSettings(strict=False, scanner=scanner)
+        source = Source(tmp_path / "dump", "nt", profile=profile)
+        build_index(source, tmp_path / scanner, namespace=profile.namespace, settings=settings)
+    assert contents(tmp_path / "none") == contents(tmp_path / "numba")
+    report = HopIndex.open(tmp_path / "none").info()
+    assert (report.triples, report.labelled) == (2 if name == "freebase" else 1, 1)
+    assert sum(report.bad_lines.values()) == 1
 
 
 def test_little_memory_gives_the_same_bytes(

@@ -2,6 +2,7 @@
 
 Rows come in ordered pages until the server has no more, so that a server's silent cap cuts
 nothing. A reply that is not a whole table of results is an error, never an empty table.
+Virtuoso sorts no more than 10,000 rows for a page; beyond them it pages a query around the sorted.
 """
 
 import netrc
@@ -35,6 +36,8 @@ from hopling.waiting import asked_wait_s
 
 _BATCH = 100  # ids a query, which keeps it far below what servers refuse
 _MAX_WAIT_S = 60.0
+_PAGE = "{query} LIMIT {rows:d} OFFSET {first:d}"
+_NESTED_PAGE = "SELECT * WHERE {{ {{ {query} }} }} LIMIT {rows:d} OFFSET {first:d}"
 # an exact literal has one tag; only a scan of all labels would find a name whatever its tag
 _TAGS = [
     "ar", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "en-ca", "en-gb", "en-us", "es", "et",
@@ -70,6 +73,10 @@ class Connection:
                 raise SettingsError(f"{name} is {getattr(self, name)}; expected at least 1.")
 
 
+class _SortLimit(WorldError):
+    """The server sorts fewer rows than a page far into a table needs."""
+
+
 class SparqlEndpoint:
     """A graph as `hopling.graphs.base.Graph` asks, by SPARQL over HTTP.
 
@@ -99,6 +106,7 @@ class SparqlEndpoint:
         self.languages = tuple(languages)
         self.row_cap: int | None = None
         self._largest_page = 0
+        self._page = _PAGE
         self._connection = connection or Connection()
         self._namespace = Namespace(namespace)
         self._predicates = sorted(self._namespace.predicates(labels))
@@ -160,13 +168,14 @@ class SparqlEndpoint:
         wanted = None if relations is None else self._iris(relations)
         if limit == 0 or wanted == []:
             return [[] for _ in nodes]
+        is_page = limit is not None and limit <= self._connection.page_rows
         for iris in self._batches(nodes):
             query = queries.edges(
                 iris,
                 direction,
                 hidden=self._predicates,
                 relations=wanted,
-                limit=limit,
+                limit=limit if is_page else None,  # of more rows, not all may be sorted
                 namespace=self._namespace,
             )
             for row in self._rows(query):
@@ -192,7 +201,7 @@ class SparqlEndpoint:
         Tags are the preferred and common ones; an endpoint has no index for more.
         """
         key = folded(name)
-        if not key or not is_utf8(name):
+        if not key or "\0" in name or not is_utf8(name):  # Virtuoso fails on a NUL
             return []
         return distinct(chain(filter(None, self.resolve([name])), self._named(name, key)), limit)
 
@@ -212,13 +221,7 @@ class SparqlEndpoint:
 
         Raises WorldError also when as many rows came as the server is known to cut at.
         """
-        answer = self._ask(sparql, timeout_s)
-        if isinstance(answer, list) and self.row_cap and len(answer) >= self.row_cap:
-            raise WorldError(
-                f"{self._name} gave {len(answer)} rows, where it cuts without a word. Raise the "
-                "server's limit (Virtuoso: ResultSetMaxRows), or add LIMIT and OFFSET."
-            )
-        return answer
+        return self._ask(sparql, timeout_s, may_be_cut=False)
 
     def probe_row_cap(self, rows: int = 20_000) -> int | None:
         """Return at how many rows the server cuts, None if not below `rows`; sets `row_cap`."""
@@ -252,7 +255,7 @@ class SparqlEndpoint:
         size = self._connection.page_rows
         rows: list[dict[str, Term]] = []
         while True:
-            page = self._table(f"{query} LIMIT {size:d} OFFSET {len(rows):d}")
+            page = self._sorted_page(query, size, len(rows))
             if page and page == rows[-len(page) :]:
                 raise WorldError(f"{self._name} gave the same page twice: it ignores OFFSET.")
             if page and rows and len(rows) < size:
@@ -262,32 +265,55 @@ class SparqlEndpoint:
                 return rows
             self._largest_page = max(self._largest_page, len(page))
 
+    def _sorted_page(self, query: str, rows: int, first: int) -> list[dict[str, Term]]:
+        try:
+            return self._table(self._page.format(query=query, rows=rows, first=first))
+        except _SortLimit:
+            if self._page == _NESTED_PAGE:
+                raise
+        self._page = _NESTED_PAGE
+        return self._sorted_page(query, rows, first)
+
     def _table(self, query: str) -> list[dict[str, Term]]:
-        answer = self._ask(query, None)
+        answer = self._ask(query)
         if isinstance(answer, bool):
             raise WorldError(f"{self._name} answered a SELECT with {answer}.")
         return answer
 
-    def _ask(self, query: str, timeout_s: float | None) -> bool | list[dict[str, Term]]:
-        cache, graph = self._connection.cache, self._connection.default_graph
-        key = str(self._url), graph, query
-        if cache is not None and (kept := cache.read(*key)) is not None:
-            return parse_results(kept, self._namespace)
-        response = self._post(query, timeout_s or self._connection.timeout_s)
-        if "X-SQL-State" in response.headers:
-            state = response.headers["X-SQL-State"]
-            raise WorldError(f"{self._name} gave part of the rows only (SQL state {state}).")
+    def _ask(
+        self, query: str, timeout_s: float | None = None, *, may_be_cut: bool = True
+    ) -> bool | list[dict[str, Term]]:
+        cache = self._connection.cache
+        key = str(self._url), self._connection.default_graph, query
+        kept = cache.read(*key) if cache is not None else None
+        body = kept if kept is not None else self._whole(query, timeout_s)
         try:
-            answer = parse_results(response.content, self._namespace)
+            answer = parse_results(body, self._namespace)
         except ValueError as error:
-            start = response.text[:80]
+            start = body[:80].decode("utf-8", "replace")
             raise WorldError(
                 f"{self._name} answered with something that is not SPARQL results in JSON "
                 f"({error}): {start!r}. Is this the address of the endpoint itself?"
             ) from error
-        if cache is not None:
-            cache.write(response.content, *key)
+        is_cut = isinstance(answer, list) and self.row_cap and len(answer) >= self.row_cap
+        if is_cut and not may_be_cut:
+            raise WorldError(
+                f"{self._name} gave {self.row_cap} rows, where it cuts without a word. Raise the "
+                "server's limit (Virtuoso: ResultSetMaxRows), or add LIMIT and OFFSET."
+            )
+        if cache is not None and kept is None:
+            cache.write(body, *key)
         return answer
+
+    def _whole(self, query: str, timeout_s: float | None) -> bytes:
+        """Return a reply's body; sets `row_cap` where Virtuoso says that it cut."""
+        response = self._post(query, timeout_s or self._connection.timeout_s)
+        if "X-SQL-State" in response.headers:
+            state = response.headers["X-SQL-State"]
+            raise WorldError(f"{self._name} gave part of the rows only (SQL state {state}).")
+        cap = response.headers.get("X-SPARQL-MaxRows", "")
+        self.row_cap = int(cap) if cap.isdecimal() else self.row_cap
+        return response.content
 
     def _post(self, query: str, timeout_s: float) -> httpx.Response:
         """Return the first reply with status 200; tries again what may pass, waiting as told."""
@@ -308,6 +334,8 @@ class SparqlEndpoint:
                 if response.status_code == 200:
                     return response
                 problem = f"answered with status {response.status_code}"
+                if b"SR353" in response.content:
+                    raise _SortLimit(f"{self._name} {problem}: {response.text[:200]!r}.")
                 if response.status_code != 429 and response.status_code < 500:
                     start = response.text[:200]
                     raise WorldError(f"{self._name} {problem}: {start!r}.")
