@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from hopling.data.text_graphs import LabeledGraph
-from hopling.data.text_sets import explagraphs, freebase, wikispeedia, wordnet
+from hopling.data.text_sets import explagraphs, freebase, webqsp, wikispeedia, wordnet
 from hopling.data.text_tasks import (
     Stance,
     edge_tasks,
@@ -22,7 +22,7 @@ from hopling.errors import DataError, SettingsError
 from hopling.graphs.text import TextGraph
 from hopling.graphs.text_readers import TextGraphFile
 from hopling.policies.scripted import Scripted
-from hopling.recipes.prompts.graph_tasks import question_and_previews
+from hopling.recipes.prompts.walking import Telling
 from hopling.rewards.ladder import hits_substring, ladder, right_class
 from hopling.rollout import rollout
 from hopling.testing import SealedTask
@@ -52,7 +52,8 @@ def played(labeled: LabeledGraph, task: Task, *actions: Call | Answer) -> Episod
     """Return the episode in which these actions were taken."""
     walk = Walk(labeled.graph)
     dialect = Tags({"walk": "node"})
-    world = Environment(question_and_previews(walk, max_turns=5), (walk,), dialect, 5)
+    prompt = Telling(labeled.classes, 5, is_open=labeled.is_open).prompt(walk, "walk")
+    world = Environment(prompt, (walk,), dialect, 5)
     script = {task.id: [dialect.write([action]) for action in actions]}
     return rollout(Scripted(script), world, [task])[0]
 
@@ -166,7 +167,7 @@ def test_no_prompt_needs_an_answer():
     labeled = edge_tasks("e", GRAPH, EDGES, RELATIONS)
     (task,) = labeled.tasks["test"]
     sealed = SealedTask(task.id, task.question, task.start)
-    prompt = question_and_previews(Walk(labeled.graph), max_turns=5)(sealed)
+    prompt = Telling((), 5).prompt(Walk(labeled.graph), "walk")(sealed)
     assert prompt.user.count("[2]") == 1
 
 
@@ -233,3 +234,29 @@ def test_files_of_another_form_are_named(folder):
     (folder / "links.tsv").unlink()
     with pytest.raises(DataError, match="holds neither links"):
         wikispeedia(folder)
+
+
+def test_webqsp_is_walked_on_each_questions_part(tmp_path):
+    """CNY 5.4: triples and questions as published; an answer is named as the graph names it."""
+    ns = "http://rdf.freebase.com/ns/"
+    (tmp_path / "webqsp-fragment.nt").write_text(
+        f"<{ns}m.1> <{ns}people.person.born> <{ns}m.2> .\n"
+        f'<{ns}m.1> <{ns}type.object.name> "Ann"@en .\n'
+        f'<{ns}m.2> <{ns}type.object.name> "Oslo"@en .\n'
+    )
+    row = {
+        "id": "WebQTest-0",
+        "question": "where was Ann born?",
+        "start": ["m.1"],
+        "answers": ["oslo, Norway"],
+        "answer_ids": ["m.2"],
+        "hints": {"split": "test"},
+    }
+    (tmp_path / "questions.jsonl").write_text(json.dumps(row) + "\n")
+    labeled = webqsp(tmp_path)
+    (task,) = labeled.tasks["test"]
+    assert labeled.is_open
+    assert (task.answers, task.hints["reachable"]) == (("Oslo",), True)
+    assert webqsp(tmp_path, hops=0).tasks["test"][0].hints["reachable"] is False
+    with pytest.raises(SettingsError, match="no tasks"):
+        webqsp(tmp_path, splits=("train",))

@@ -1,6 +1,7 @@
 """CNY's recipe at a size for tests: stages, controls, views and the constructed walks."""
 
 import io
+import json
 from pathlib import Path
 from random import Random
 
@@ -9,22 +10,32 @@ from rich.console import Console
 
 from hopling import records
 from hopling.data.text_graphs import HIDDEN, labeled_graph
-from hopling.episode import Ending
+from hopling.episode import Answer, Call, Ending
 from hopling.errors import SettingsError
 from hopling.evaluation.controls import walked as walked_nodes
 from hopling.evaluation.report import Report
+from hopling.policies.scripted import Scripted
 from hopling.recipes import cny
 from hopling.recipes.prompts.walking import CONTROLS
 from hopling.recipes.walk_graphs import walked
 from hopling.recipes.walkers import dialect_of, traces
+from hopling.rewards.ladder import ladder
+from hopling.rollout import rollout
 from hopling.settings import load, untagged
 from hopling.training.settings import GRPO, OPSD
 
 SIZE = {
-    "valid_every": 1,
-    "sft": {"max_steps": 2, "tokens_per_batch": 512},
-    "grpo": {"steps": 1, "batch_size": 2, "minibatch_size": 2, "micro_batch_size": 8},
-    "tables": True,
+    "sft": {"max_steps": 2, "tokens_per_batch": 256},
+    "grpo": {
+        "steps": 1,
+        "group_size": 2,
+        "batch_size": 2,
+        "minibatch_size": 2,
+        "micro_batch_size": 4,
+        "max_turn_tokens": 4,
+    },
+    "opsd": {"max_recap_tokens": 4},
+    "limit": 2,
 }
 KINDS = {"oak": "plant", "rose": "plant", "owl": "animal", "cat": "animal"}
 
@@ -48,8 +59,7 @@ def data(tmp_path: Path) -> Path:
 
 def chosen(data: Path, **changes: object) -> cny.Settings:
     """Return the small scale's settings on the two rings."""
-    sizes = {n: v for n, v in SIZE.items() if n != "valid_every"}
-    own = {"train": "x", "test": "x,y", "data": str(data), **sizes, **changes}
+    own = {"train": "x", "test": "x,y", "data": str(data), **SIZE, **changes}
     return load(cny.Settings, own, presets=cny.SCALES["small"])
 
 
@@ -86,7 +96,9 @@ def test_constructed_walks_are_carried_out_and_end_rightly(data: Path) -> None:
 
 def test_a_view_shows_what_it_is_called_after(data: Path) -> None:
     """CNY 5.3, App. F.2: nothing, previews, one text, all texts; the walk sees the previews."""
-    world = walked(chosen(data, preview_words=2), ("x",), dialect_of("tiny"))
+    world = walked(
+        chosen(data, preview_words=2, max_first=8, max_new=8), ("x",), dialect_of("tiny")
+    )
     task = world.tasks("test")[0]
     graph = world.graphs[0].graph
     around = graph.neighbors(task.start[0])
@@ -167,3 +179,66 @@ def test_defaults_are_those_of_the_paper() -> None:
         beta=0.03, max_recap_tokens=50, clip=None, average=False, gate=False
     )
     assert (settings.max_turns, settings.max_first, settings.max_tokens) == (5, 3, 32_768)
+
+
+def test_a_mixture_of_all_families_is_walked_and_judged(tmp_path: Path) -> None:
+    """CNY 5.1, App. D.3-D.5: nodes, edges, stances and open questions in one world."""
+    asked = cny.Settings(data=str(published(tmp_path)), max_turns=3)
+    names = ("wikispeedia", "wn18rr", "explagraphs", "webqsp-fragment")
+    mixture = walked(asked, names, dialect_of("Qwen/Qwen2.5-14B-Instruct"))
+    world, tasks = mixture.world(), mixture.tasks("test")
+    told = {t.id.partition("/")[0]: world.begin(t).prompt.user for t in tasks}
+    assert "Classes: IT, Science" in told["wikispeedia"]
+    assert "Choose one of the numbered answers." in told["wn18rr"]
+    assert "Classes: counter, support" in told["explagraphs"]
+    assert "with one name" in told["webqsp-fragment"]
+    assert "is a" not in told["explagraphs"].partition("Neighbors:")[2]
+    scripts = {}
+    for task in tasks:
+        (first, *_) = mixture.tool(mixture.labeled(task)).first(task)
+        answer = "osl" if task.id.startswith("webqsp") else task.answers[0]
+        actions = ([Call("walk", {"node": first})], [Answer(answer)])
+        scripts[task.id] = [mixture.dialect.write(own) for own in actions]
+    episodes = rollout(Scripted(scripts), world, tasks)
+    assert {mixture.right(e) for e in episodes} == {1.0}
+    assert {len(walked_nodes(e)) for e in episodes} == {1}
+    reward = ladder(correct=mixture.right)
+    assert {reward(e) for e in episodes} == {1.0}
+
+
+def published(folder: Path) -> Path:
+    """Write a small copy of four published sets, in their own forms."""
+    stance = {
+        "belief": "B",
+        "argument": "A",
+        "label": "counter",
+        "triples": [["women", "is a", "citizens"], ["citizens", "have", "rights"]],
+    }
+    ns = "http://rdf.freebase.com/ns/"
+    question = {"id": "q", "question": "where was Ann born?", "start": ["m.1"]}
+    question |= {"answers": ["Oslo"], "answer_ids": ["m.2"], "hints": {"split": "test"}}
+    articles = [
+        {"id": n, "title": n, "categories": [kind], "text": "some text"}
+        for n, kind in zip("abcdefghij", ["Science.X", "IT"] * 5, strict=True)
+    ]
+    files = {
+        "wikispeedia/articles.jsonl": [json.dumps(row) for row in articles],
+        "wikispeedia/links.tsv": [f"{a}\t{b}" for a in "abcdefghij" for b in "abc" if a != b],
+        "wn18rr/entities.tsv": [f"{n}\t{n.upper()}\tgloss" for n in "xyz"],
+        "wn18rr/relations.tsv": ["/has\thas", "/is\tis"],
+        "wn18rr/train.tsv": ["x\t/has\ty", "y\t/has\tz"],
+        "wn18rr/valid.tsv": [],
+        "wn18rr/test.tsv": ["x\t/is\tz"],
+        "explagraphs/train.jsonl": [],
+        "explagraphs/dev.jsonl": [json.dumps(stance)],
+        "webqsp-fragment/questions.jsonl": [json.dumps(question)],
+        "webqsp-fragment/webqsp-fragment.nt": [
+            f"<{ns}m.1> <{ns}people.person.born> <{ns}m.2> .",
+            f'<{ns}m.1> <{ns}type.object.name> "Ann"@en .',
+            f'<{ns}m.2> <{ns}type.object.name> "Oslo"@en .',
+        ],
+    }
+    for name, lines in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    return folder

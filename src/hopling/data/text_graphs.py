@@ -25,12 +25,13 @@ Shown = Literal["text", "name", "nothing"]
 
 @dataclass(frozen=True)
 class LabeledGraph:
-    """A text graph, its classes, and its tasks by split."""
+    """A text graph, its classes, and its tasks by split; open tasks have no choices."""
 
     name: str
     graph: TextGraph
     classes: tuple[str, ...]
     tasks: Mapping[str, tuple[Task, ...]]
+    is_open: bool = False
 
     def renamed(self, rng: Random) -> "LabeledGraph":
         """Return the same graph with other ids, numbers in a random order; tasks keep their ids."""

@@ -1,4 +1,4 @@
-"""Published text graphs in their own files: Wikispeedia, WN18RR, FB15k-237, ExplaGraphs.
+"""Published text graphs in their own files: Wikispeedia, WN18RR, FB15k-237, ExplaGraphs, WebQSP.
 
 Each function takes the folder that holds the files, whose names and columns its docstring gives;
 all may be compressed (`.gz`).
@@ -6,17 +6,31 @@ all may be compressed (`.gz`).
 
 import gzip
 import json
-from collections.abc import Iterator
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from hopling.data.tasks import read_tasks, relabeled
 from hopling.data.text_graphs import LabeledGraph
-from hopling.data.text_tasks import STANCES, Stance, Triple, edge_tasks, node_tasks, stance_tasks
+from hopling.data.text_tasks import (
+    STANCES,
+    Stance,
+    Triple,
+    edge_tasks,
+    node_tasks,
+    open_tasks,
+    stance_tasks,
+)
+from hopling.episode import Task
 from hopling.errors import DataError
+from hopling.graphs import HopIndex, build_index
 from hopling.graphs.text import TextGraph
 from hopling.graphs.text_readers import TextGraphFile
 
 _SPLITS = ("train", "valid", "test")
+_FREEBASE = "http://rdf.freebase.com/ns/"
 
 
 def wikispeedia(folder: Path, *, name: str = "wikispeedia") -> LabeledGraph:
@@ -77,6 +91,30 @@ def explagraphs(folder: Path, *, name: str = "explagraphs") -> LabeledGraph:
     )
 
 
+def webqsp(
+    folder: Path,
+    *,
+    name: str = "webqsp-fragment",
+    splits: Sequence[str] = _SPLITS,
+    hops: int = 2,
+    max_nodes: int = 200,
+) -> LabeledGraph:
+    """Return WebQSP's questions, each on its own part of Freebase, as `open_tasks` cuts it.
+
+    `webqsp-fragment.nt` has the triples, `questions.jsonl` the questions as `read_tasks` reads
+    them, with the split as a hint.
+    """
+    tasks: dict[str, list[Task]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as scratch:
+        index = Path(scratch) / "index"
+        build_index([_path(folder, "webqsp-fragment.nt")], index, namespace=_FREEBASE)
+        graph = HopIndex(index)
+        for task in relabeled(read_tasks(_path(folder, "questions.jsonl")), graph):
+            if task.hints["split"] in splits:
+                tasks[str(task.hints["split"])].append(task)
+        return open_tasks(name, graph, tasks, hops=hops, max_nodes=max_nodes)
+
+
 def _stance(row: Any, split: str) -> Stance:
     if row["label"] not in STANCES:
         raise DataError(f"label {row['label']!r} is none of {', '.join(STANCES)}.")
@@ -108,12 +146,15 @@ def _relations(
     return edge_tasks(name, graph, edges, relations, max_tasks=max_tasks)
 
 
+def _path(folder: Path, name: str) -> Path:
+    for path in (folder / name, folder / f"{name}.gz"):
+        if path.exists():
+            return path
+    raise DataError(f"{folder} holds neither {name} nor {name}.gz.")
+
+
 def _lines(folder: Path, name: str) -> Iterator[tuple[str, str]]:
-    path = folder / name
-    if not path.exists():
-        path = folder / f"{name}.gz"
-    if not path.exists():
-        raise DataError(f"{folder} holds neither {name} nor {name}.gz.")
+    path = _path(folder, name)
     data = path.read_bytes()
     text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8")
     for number, line in enumerate(text.split("\n"), start=1):

@@ -179,7 +179,8 @@ def open_tasks(
             hints = {**task.hints, "reachable": reachable}
             moved = replace(task, id=f"{name}/{task.id}", start=(root,), hints=hints)
             made[split].append(moved)
-    return LabeledGraph(name, disjoint.graph(), (), {s: tuple(own) for s, own in made.items()})
+    divided = {split: tuple(own) for split, own in made.items()}
+    return LabeledGraph(name, disjoint.graph(), (), divided, is_open=True)
 
 
 def _surroundings(

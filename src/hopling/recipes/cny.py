@@ -24,7 +24,7 @@ from hopling.recipes.stages import Stages, Tell
 from hopling.recipes.walk_graphs import walked
 from hopling.recipes.walk_tables import judged, show_tables
 from hopling.recipes.walkers import dialect_of, recap_of, traces, walker
-from hopling.rewards.ladder import FULL, REMOVED, RESCALED, ladder, right_class
+from hopling.rewards.ladder import FULL, REMOVED, RESCALED, ladder
 from hopling.settings import setting
 from hopling.training.credit import hindsight
 from hopling.training.grpo import grpo
@@ -78,7 +78,7 @@ def run(settings: Settings, folder: Path, console: Console) -> Report:
         for graph in tests:
             stage, tasks = f"{name}, {graph.graphs[0].name}", graph.tasks("test")
             asked = tasks[: settings.limit]
-            stages.evaluate(stage, policy, graph.world(), asked, judge=judged)
+            stages.evaluate(stage, policy, graph.world(), asked, judge=partial(judged, graph))
 
     # A warm start of ours, for a student too small to follow the prompt: constructed walks.
     def imitate(policy: LocalModel, place: Path, tell: Tell) -> None:
@@ -94,8 +94,8 @@ def run(settings: Settings, folder: Path, console: Console) -> Report:
             destination=mixture.destination,
             labels=mixture.classes,
         )
-        reward = ladder(TIERS[settings.reward])
-        goal = Goal(reward, right_class, metrics=METRICS, credit=(told,) if beta else ())
+        reward = ladder(TIERS[settings.reward], correct=mixture.right)
+        goal = Goal(reward, mixture.right, metrics=METRICS, credit=(told,) if beta else ())
         run = Practice(place, mixture.tasks("valid"), True, on_step=tell, show=console.print)
         chosen = replace(settings.grpo, seed=settings.grpo.seed + settings.seed)
         tasks = mixture.tasks("train")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hopling.data.text_graphs import LabeledGraph, Shown, labeled_graph
-from hopling.data.text_sets import explagraphs, freebase, wikispeedia, wordnet
+from hopling.data.text_sets import explagraphs, freebase, webqsp, wikispeedia, wordnet
 from hopling.dialects.tags import Tags
 from hopling.recipes.students import TINY
 from hopling.recipes.walks import Walked
@@ -17,6 +17,7 @@ PUBLISHED: Mapping[str, Callable[[Path], LabeledGraph]] = {
     "wn18rr": wordnet,
     "fb15k237": freebase,
     "explagraphs": explagraphs,
+    "webqsp-fragment": webqsp,
 }
 
 

@@ -1,6 +1,7 @@
 """CNY's tables for one student: the walk, its controls, and how it walks. [CNY 5.3, App. F.2]"""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from rich.console import Console
 
@@ -20,14 +21,13 @@ from hopling.policies.sampling import Sampling
 from hopling.recipes.prompts.walking import CONTROLS
 from hopling.recipes.stages import Stages
 from hopling.recipes.walks import Walked
-from hopling.rewards.ladder import right_class
 
 SAMPLES = 4  # of self-consistency and best-of-n [CNY 5.3]
 
 
-def judged(evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation by the class that was answered, with the walk's own numbers."""
-    return evaluation.judged_by(right_class, METRICS)
+def judged(walked: Walked, evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation by what is right on these graphs, with the walk's own numbers."""
+    return evaluation.judged_by(walked.right, METRICS)
 
 
 def show_tables(
@@ -38,11 +38,12 @@ def show_tables(
     tasks = walked.tasks("test")[:limit]
     walk = f"{name}, {labeled.name}"
     rows = {"walk": stages.evaluations[walk]}
+    judge = partial(judged, walked)
     for view in CONTROLS:
-        stages.evaluate(f"{walk}: {view}", policy, walked.world(view), tasks, judge=judged)
+        stages.evaluate(f"{walk}: {view}", policy, walked.world(view), tasks, judge=judge)
         rows[view] = stages.evaluations[f"{walk}: {view}"]
     rewired = walked.world(rewired=stages.seed)
-    stages.evaluate(f"{walk}: rewired", policy, rewired, tasks, judge=judged)
+    stages.evaluate(f"{walk}: rewired", policy, rewired, tasks, judge=judge)
     rows["walk, rewired"] = stages.evaluations[f"{walk}: rewired"]
     rows |= _samples(policy, walked, tasks, seed=stages.seed)
     console = stages.console
@@ -58,7 +59,7 @@ def _samples(
     before = policy.sampling
     policy.sampling = Sampling(1.0, 1.0, 0, before.max_turn_tokens)
     world = walked.world("previews")
-    samples = judged(evaluate(policy, world, list(tasks) * SAMPLES, seed=seed))
+    samples = judged(walked, evaluate(policy, world, list(tasks) * SAMPLES, seed=seed))
     policy.sampling = before
     policy.forget()
     return {f"vote of {SAMPLES}": voted(samples), f"best of {SAMPLES}": likeliest(samples)}

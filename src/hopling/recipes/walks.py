@@ -10,6 +10,7 @@ from hopling.environment import Environment
 from hopling.episode import Call, Episode, Observation, Prompt, Task
 from hopling.evaluation.controls import without_walks
 from hopling.recipes.prompts.walking import Telling, View
+from hopling.rewards.ladder import hits_substring, right_class
 from hopling.tools.walk import Walk
 
 
@@ -46,7 +47,9 @@ class Walked:
         """Return the environment of a view; with `rewired`, on swapped edges by that seed."""
         tools = {g.name: self.tool(g, rewired) for g in self.graphs}
         told = {
-            g.name: Telling(g.classes, self.max_turns, self.compact).prompt(tools[g.name], view)
+            g.name: Telling(g.classes, self.max_turns, self.compact, g.is_open).prompt(
+                tools[g.name], view
+            )
             for g in self.graphs
         }
 
@@ -69,6 +72,11 @@ class Walked:
     def labeled(self, task: Task) -> LabeledGraph:
         """Return the graph that a task is about."""
         return next(g for g in self.graphs if g.name == graph_name(task))
+
+    def right(self, episode: Episode) -> float:
+        """Return 1.0 iff the class or choice is right; an open answer, by substring. [CNY 5.4]"""
+        is_open = self.labeled(episode.task).is_open
+        return hits_substring(episode) if is_open else right_class(episode)
 
     def destination(self, task: Task, call: Call, observation: Observation) -> str:
         """Return the text of the node that was walked to, which a recap is of."""

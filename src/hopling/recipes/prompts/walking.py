@@ -1,6 +1,6 @@
 """What CNY's student is told of a node: itself, previews of its neighbors, and how to act.
 
-[CNY App. D.3]; the wording is ours. A control shows something else and forbids the walk.
+[CNY App. D.3-D.5]; the wording is ours. A control shows something else and forbids the walk.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,10 +18,11 @@ _ASK = {"walk": "walk", "nothing": "answer"}
 
 HOW = """\
 Think between <think> and </think>, then write one action. Read the full text of a node that is \
-listed with <walk>ID</walk>, for example <walk>{example}</walk>. When you know the class, end with \
-<answer>CLASS</answer>, for example <answer>{label}</answer>. You have {turns} turns."""
+listed with <walk>ID</walk>, for example <walk>{example}</walk>. When you know the answer, end \
+with <answer>ANSWER</answer>, for example <answer>{label}</answer>. You have {turns} turns."""
+OPEN = "Answer the question with one name, as the nodes' texts write it."
 NOW = """\
-You cannot walk. Answer at once with <answer>CLASS</answer>, for example \
+You cannot walk. Answer at once with <answer>ANSWER</answer>, for example \
 <answer>{label}</answer>."""
 
 
@@ -29,12 +30,14 @@ You cannot walk. Answer at once with <answer>CLASS</answer>, for example \
 class Telling:
     """How a task is put: which classes there are, and whether in words or as a tiny model reads.
 
-    Without classes the question holds its own choices, as those about edges do. [CNY App. D.4]
+    Without classes the question holds its own choices, as those about edges do, or it is open and
+    has none. [CNY App. D.4, 5.4]
     """
 
     classes: tuple[str, ...]
     max_turns: int
     compact: bool = False
+    is_open: bool = False
 
     def prompt(self, walk: Walk, view: View) -> Callable[[Task], Prompt]:
         """Return the prompt that shows this much of a node's neighborhood."""
@@ -48,15 +51,17 @@ class Telling:
             how = HOW if view == "walk" else NOW
             told = how.format(
                 example=around[0] if around else "17",
-                label=self.classes[0] if self.classes else "0",
+                label=self.classes[0] if self.classes else "Oslo" if self.is_open else "0",
                 turns=self.max_turns,
             )
             asked = [
                 "Which class does the target belong to?",
                 f"Classes: {', '.join(self.classes)}",
             ]
+            if not self.classes:
+                asked = [OPEN if self.is_open else "Choose one of the numbered answers."]
             parts = [
-                *(asked if self.classes else ["Choose one of the numbered answers."]),
+                *asked,
                 f"Target: {task.question}",
                 *(["Neighbors:", *lines] if lines else []),
                 told,
