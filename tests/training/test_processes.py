@@ -50,7 +50,7 @@ def test_two_processes_learn_what_one_learns(folder, way):
     has_moved = any(not torch.equal(weight, start[name]) for name, weight in weights.items())
     assert has_moved == ("adapter" in way)
     for name, weight in torch.load(one / "weights.pt").items():
-        torch.testing.assert_close(weights[name], weight, atol=1e-5, rtol=1e-3)
+        torch.testing.assert_close(weights[name], weight, atol=1e-4, rtol=1e-3)
     rows = zip(read(one / "metrics.jsonl"), read(two / "metrics.jsonl"), strict=True)
     for first, second in rows:
         assert first.keys() == second.keys()
