@@ -180,8 +180,9 @@ class SparqlEndpoint:
             )
             for row in self._rows(query):
                 value = row["v"]
-                edge = Edge(row["p"].value, value.value, value.literal)
-                found[row["n"].value].append(edge)
+                # Virtuoso gives IRIs of VALUES as texts where it unites several tables
+                node, relation = (self._namespace.shorten(row[name].value) for name in "np")
+                found[node].append(Edge(relation, value.value, value.literal))
         return [sorted(found[node])[:limit] for node in nodes]
 
     def labels(self, nodes: Sequence[str]) -> list[str | None]:
