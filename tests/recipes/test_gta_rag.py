@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from hopling import records
-from hopling.data.synthesis import Synthesis, replayed
+from hopling.data.synthesis import Synthesis, hasty, replayed
 from hopling.data.teach import Traces
 from hopling.episode import Prompt, Task
 from hopling.errors import SettingsError
@@ -92,12 +92,12 @@ def test_a_share_of_what_is_imitated_answers_after_one_search(tmp_path: Path) ->
     """Ours: a student that saw one habit only has nothing to choose from."""
     asked = _settings(student="smollm2", trajectories=5, held_out=1)
     made = material(asked, GRAPH, world(GRAPH), tmp_path / "drafts.jsonl")
-    for hasty, num_searches in ((0.0, [2, 2, 2]), (0.5, [2, 1, 2]), (1.0, [1, 1, 1])):
-        episodes = replayed(made.lessons(3, hasty), world(GRAPH))
+    for share, num_searches in ((0.0, [2, 2, 2]), (0.5, [2, 1, 2]), (1.0, [1, 1, 1])):
+        episodes = replayed(hasty(made.train[:3], share), world(GRAPH))
         assert [len(gained(episode)) for episode in episodes] == num_searches
         assert all(squad_em(episode) for episode in episodes)
     with pytest.raises(SettingsError, match="hasty is 2"):
-        made.lessons(3, 2)
+        hasty(made.train[:3], 2)
 
 
 def test_no_held_out_task_is_trained_on(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ student meets. [GTA-RAG 3.4, Eq. 14]
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 from typing import Protocol
 
@@ -162,3 +162,23 @@ def _ruled(
 
 def _count(classes: dict[str, Counter[str]], hops: int, outcome: str) -> None:
     classes.setdefault(f"{hops} hop", Counter())[outcome] += 1
+
+
+def hasty(tasks: Sequence[Task], share: float) -> list[Task]:
+    """Return the tasks, of which a share search once and then answer, spread evenly.
+
+    Whoever imitates them has two habits to choose from: to answer from what was found, and to
+    search on. [ours]
+    """
+    if not 0 <= share <= 1:
+        raise SettingsError(f"hasty is {share}; a share is between 0 and 1.")
+    return [
+        _of_one_search(task) if int((n + 1) * share) > int(n * share) else task
+        for n, task in enumerate(tasks)
+    ]
+
+
+def _of_one_search(task: Task) -> Task:
+    hints = task.hints
+    short = {"queries": hints["queries"][:1], "thoughts": hints["thoughts"][:2]}
+    return replace(task, hints={**hints, **short})

@@ -283,9 +283,7 @@ def own_manifest(
     if not isinstance(manifest, dict) or manifest.get("format") != format:
         raise SettingsError(f"{folder} is {other}: its manifest is another's. {again}")
     if (found := manifest.get("version")) != version:
-        raise SettingsError(
-            f"{folder} has version {found}; this hopling reads {version}. {again}"
-        )
+        raise SettingsError(f"{folder} has version {found}; this hopling reads {version}. {again}")
     return manifest
 
 

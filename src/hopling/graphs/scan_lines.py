@@ -37,6 +37,7 @@ jit: Callable[[Any], Any] = njit(cache=True, nogil=True)
 
 @jit
 def hash_text(text: Any, begin: int, end: int, seeds: Any) -> Any:
+    """Return two 64-bit hashes of a piece of a text."""
     first, second = seeds[0] * _MIX, seeds[1] * _MIX
     p, q = _FIRST + seeds[0] * np.uint64(512), _SECOND + seeds[1] * np.uint64(512)
     for i in range(begin, end):
@@ -51,6 +52,7 @@ def hash_text(text: Any, begin: int, end: int, seeds: Any) -> Any:
 
 @jit
 def hash_parts(text: Any, table: Any, seeds: Any, hashes: Any) -> None:
+    """Put two hashes of each part of each line, eight numbers a line, in `hashes`."""
     for row in range(len(hashes)):
         if table[row, HEAD] == ODD:
             continue
@@ -87,6 +89,7 @@ def _has_scheme(text: Any, begin: int, end: int, classes: Any) -> bool:
 
 @jit
 def scan_tsv(text: Any, table: Any, namespace: Any, is_clean: bool, classes: Any) -> None:
+    """Put the places of each line's parts in the table; a line that is not plain becomes odd."""
     row, position, size = 0, 0, len(text)
     while position < size:
         table[row, BEGIN] = position
@@ -119,6 +122,7 @@ def scan_tsv(text: Any, table: Any, namespace: Any, is_clean: bool, classes: Any
 
 @jit
 def scan_triples(text: Any, table: Any, namespace: Any, is_clean: bool, classes: Any) -> None:
+    """Put the places of each line's parts in the table; a line that is not plain becomes odd."""
     row, position, size = 0, 0, len(text)
     while position < size:
         table[row, BEGIN] = position

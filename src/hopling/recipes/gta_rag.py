@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from hopling.data.synthesis import replayed
+from hopling.data.synthesis import hasty, replayed
 from hopling.data.tasks import read_tasks
 from hopling.environment import Environment
 from hopling.episode import Task
@@ -91,7 +91,7 @@ def run(settings: Settings, folder: Path, console: Console) -> Report:
 
     # A warm start of ours, for a student too small to follow the prompt.
     def imitate(policy: LocalModel, place: Path, tell: Tell) -> None:
-        shown = replayed(made.lessons(settings.warm, settings.hasty), world, policy.encoder)
+        shown = replayed(hasty(made.train[: settings.warm], settings.hasty), world, policy.encoder)
         seeded = replace(settings.sft, seed=settings.sft.seed + settings.seed)
         sft(policy, shown, settings=seeded, output_dir=place, on_progress=tell, resume=True)
 

@@ -31,7 +31,6 @@ class Settings(sog_r1.Settings):
     max_probe_rows: int | None = setting(4, "ours", "Sums up early: a tiny student reads slowly.")
     max_turns: int = setting(8, "ours", "Turns of an episode, the answer's included.")
     max_tokens: int | None = setting(512, "ours", "Tokens of an episode.")
-    free_calls: float | None = setting(1.0, "ours", "Every call after the first costs a little.")
     sft: SFT = setting(SFT(**SFT_SMALL), "ours")
     grpo: GRPO = setting(GRPO(**GRPO_SMALL), "ours")
 

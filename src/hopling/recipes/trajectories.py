@@ -1,6 +1,6 @@
 """What GTA-RAG's recipe trains on: questions over paths of documents, validated by replay."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -71,19 +71,6 @@ class Material:
         ids = {task.id for task in self.train}
         return [episode for episode in self.made.traces.kept if episode.task.id in ids]
 
-    def lessons(self, num: int, hasty: float) -> list[Task]:
-        """Return so many tasks to imitate, of which a share search once and then answer.
-
-        Whoever imitates them has two habits to choose from: to answer from what was found, and to
-        search on. [ours]
-        """
-        if not 0 <= hasty <= 1:
-            raise SettingsError(f"hasty is {hasty}; a share is between 0 and 1.")
-        return [
-            _hasty(task) if int((n + 1) * hasty) > int(n * hasty) else task
-            for n, task in enumerate(self.train[:num])
-        ]
-
     def table(self) -> str:
         """Return what became of the paths, by hops, and how many tasks there are."""
         counts = f"{len(self.train)} tasks to train on, {len(self.held_out)} held out."
@@ -113,15 +100,6 @@ def material(asked: Asked, graph: DocumentGraph, world: Environment, record: Pat
     away = {task.id for task in held_out}
     others = sorted((t for t in made.drafted if t.id not in away), key=lambda task: task.id)
     return Material(made, tuple(train), tuple(others[: len(train)]), tuple(held_out))
-
-
-def _hasty(task: Task) -> Task:
-    """Return the task with the hints of one search."""
-    hints = task.hints
-    return replace(
-        task,
-        hints={**hints, "queries": hints["queries"][:1], "thoughts": hints["thoughts"][:2]},
-    )
 
 
 def _writer(asked: Asked, graph: DocumentGraph, record: Path) -> Writer:
